@@ -14,8 +14,12 @@ use serde_json::{Value, json};
 use tokio::sync::OnceCell;
 
 use crate::cgroup::Limits;
-use crate::environment::Environment;
-use crate::provider::{NOOP, bounded};
+use crate::python::Environment;
+use crate::texts::bounded;
+
+/// The command of the in-process agent that answers with its input. Available only if the operator enabled it
+/// (benchmarks).
+pub(crate) const NOOP: &str = "@noop";
 
 /// An agent version on this node. Shared by all its slots.
 #[derive(Debug)]
@@ -37,6 +41,8 @@ pub(crate) struct Agent {
     pub(crate) python: OnceCell<Arc<Environment>>,
     /// True once the environment is being created or exists.
     pub(crate) is_furnished: AtomicBool,
+    /// The agent that this one was made of; as long as it is used, its package stays.
+    _whole: Option<Arc<Agent>>,
 }
 
 /// Why an output is not accepted.
@@ -125,6 +131,7 @@ impl Agent {
             requirements,
             python: OnceCell::new(),
             is_furnished: AtomicBool::new(false),
+            _whole: None,
         })
     }
 
@@ -157,6 +164,7 @@ impl Agent {
             requirements: self.requirements.clone(),
             python: OnceCell::new_with(self.python.get().cloned()),
             is_furnished: AtomicBool::new(true),
+            _whole: Some(self),
         })
     }
 
@@ -246,5 +254,23 @@ mod tests {
     fn depth_is_counted_outside_of_texts() {
         assert!(too_deep(&"[".repeat(101)) && !too_deep(&"[".repeat(100)));
         assert!(!too_deep(&"[]".repeat(1_000)) && !too_deep(&format!("\"{}\\\"[\"", "[".repeat(200))));
+    }
+
+    #[test]
+    fn what_policies_leave_confines_an_agent_and_keeps_its_package_in_use() {
+        let folder = tempfile::tempdir().expect("temporary directory");
+        let text = "agent:\n  name: a\n  version: 1.0.0\n  provider: {type: exec, command: [x]}\n  permissions: {max_memory_mb: 512}\n";
+        std::fs::write(folder.path().join("agent.yaml"), text).expect("written");
+        let whole = Arc::new(Agent::load(folder.path(), false).expect("an agent"));
+        assert!(Arc::ptr_eq(&whole, &Arc::clone(&whole).within(None)));
+        let bounds =
+            Bounds { network: Some(Vec::new()), memory_mb: Some(64), cpu_seconds: Some(5), ..Bounds::default() };
+        let bounded = Arc::clone(&whole).within(Some(&bounds));
+        assert_eq!(Arc::strong_count(&whole), 2, "a package that is in use is not evicted");
+        let Contract { permissions, states_access, .. } = &bounded.contract;
+        assert!(permissions.network.is_empty() && *states_access && !whole.contract.states_access);
+        assert_eq!(permissions.filesystem, ["read"]);
+        let limits = bounded.limits();
+        assert_eq!((limits.memory_bytes, limits.cpu), (Some(64 << 20), Some(Duration::from_secs(5))));
     }
 }

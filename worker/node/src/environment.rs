@@ -24,10 +24,10 @@ use tracing::{debug, info, warn};
 
 use self::key::key_of;
 use self::program::{Program, remove_temporary};
+use crate::preparing::Preparing;
 use crate::process::Supervisor;
 use crate::provider::Settings;
-use crate::pump::Preparing;
-use crate::python::Python;
+use crate::python::{Environment, Python};
 
 /// The extension of environment directories.
 const SUFFIX: &str = "env";
@@ -76,15 +76,6 @@ pub(crate) struct Environments {
     /// The directory of the environments.
     pub(crate) directory: PathBuf,
     pub(crate) bytes_max: u64,
-}
-
-/// An environment. It is not removed while this value exists.
-#[derive(Debug)]
-pub(crate) struct Environment {
-    /// Its interpreter.
-    pub(crate) python: PathBuf,
-    /// A shared lock, held by all users in this process and others.
-    _lock: File,
 }
 
 /// The location of an environment.
@@ -241,7 +232,7 @@ impl Site {
     }
 
     fn environment(self) -> Environment {
-        Environment { python: self.python(), _lock: self.lock }
+        Environment::new(self.python(), self.lock)
     }
 }
 

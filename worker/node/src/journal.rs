@@ -19,8 +19,8 @@ use tokio::sync::{mpsc, oneshot};
 pub(crate) use self::purse::Purse;
 pub(crate) use self::waits::{Asker, Begun, UNATTENDED, hashed};
 pub use self::waits::{ChildCall, ChildEnd, Received};
+use crate::attempt::SlotEvent;
 use crate::payloads::{TransferError, Transfers};
-use crate::slot::{Shared, SlotEvent};
 
 /// Larger outcomes are stored as artifacts.
 const OUTCOME_INLINE_MAX: usize = 16 << 10;
@@ -145,8 +145,11 @@ pub struct Journal {
 
 impl Journal {
     /// The journal of an attempt that begins now.
-    pub(crate) fn new(shared: &Shared, assignment: &Assignment) -> Self {
-        let Shared { env, transfers, told, .. } = shared.clone();
+    pub(crate) fn new(
+        (env, transfers): (Env, Transfers),
+        told: mpsc::Sender<SlotEvent>,
+        assignment: &Assignment,
+    ) -> Self {
         let assigned = assignment.journal.as_deref();
         Self {
             replay: assigned.cloned().map(Replay::new),

@@ -6,19 +6,24 @@
 //! threads. Programs of agents never run in this process: see [`run_if_asked`].
 
 mod agent;
+mod attempt;
 mod backoff;
 mod cgroup;
 mod controllers;
 mod data;
 mod environment;
 mod folder;
+mod inside;
 mod journal;
 mod link;
 mod mailbox;
 mod metadata;
+mod model_environment;
+mod news;
 mod options;
 mod packages;
 mod payloads;
+mod preparing;
 mod process;
 mod provider;
 mod pump;
@@ -28,16 +33,19 @@ mod results;
 mod sandbox;
 mod secrets;
 mod slot;
+mod texts;
 mod tls;
+mod tries;
 mod worker;
 
 pub use atlas_sandbox::Means as SandboxMeans;
 pub use cgroup::Cgroup;
 pub use environment::shared_environments;
+pub use inside::{Inside, InsideJob};
 pub use journal::{ChildCall, ChildEnd, Journal, JournalError, Made, Received};
+pub use model_environment::ModelEnvironment;
 pub use options::{Configuration, ConfigurationError, Group, Options, Scheme};
 pub use process::{Confinement, run_if_asked};
-pub use provider::{Inside, InsideJob, ModelEnvironment};
 pub use python::Python;
 pub use sandbox::SandboxMode;
 pub use secrets::SecretSources;

@@ -6,9 +6,8 @@ use std::time::Duration;
 
 use tokio::sync::Notify;
 
+use crate::attempt::Work;
 use atlas_types::FencingToken;
-
-use crate::slot::Work;
 
 /// An order to a slot.
 #[derive(Debug)]

@@ -16,8 +16,8 @@ use self::seal::Seal;
 use crate::agent::{Agent, AgentError};
 use crate::environment::{EnvironmentError, Environments, installing};
 use crate::payloads::{TransferError, Transfers};
+use crate::preparing::Preparing;
 use crate::process::{Exposure, Quiet};
-use crate::pump::Preparing;
 
 /// Why an agent is not available on this node.
 #[derive(Debug, thiserror::Error)]

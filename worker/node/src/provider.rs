@@ -15,6 +15,7 @@ mod login;
 mod mcp;
 mod platform;
 mod python;
+mod shared;
 mod special;
 mod user;
 mod warm_exec;
@@ -36,22 +37,19 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 pub(crate) use self::container::Containers;
-pub use self::inside::{Inside, InsideJob};
-pub(crate) use self::io_loop::Lines;
-pub use self::llm::ModelEnvironment;
 pub(crate) use self::llm::preflight;
 pub(crate) use self::mcp::Programs;
+pub(crate) use self::shared::{Control, Shared};
+use crate::attempt::Work;
 use crate::cgroup::Breach;
+use crate::inside::Inside;
 use crate::mailbox::Mailbox;
+use crate::model_environment::ModelEnvironment;
 use crate::process::Tree;
 use crate::python::Finder;
 use crate::sandbox::Sandboxes;
 use crate::secrets::SecretSources;
-use crate::slot::{Control, Shared, Work};
-
-/// The command of the in-process agent that answers with its input. Available only if the operator enabled it
-/// (benchmarks).
-pub(crate) const NOOP: &str = "@noop";
+use crate::texts::bounded;
 
 /// The name of this program in a command.
 const ATLAS: &str = "@atlas";
@@ -428,16 +426,6 @@ fn explained(error: &str, why: &str) -> String {
     }
 }
 
-/// An error text of a bounded length.
-pub(crate) fn bounded(mut text: String) -> String {
-    const TEXT_BYTES_MAX: usize = 16 << 10;
-    if text.len() > TEXT_BYTES_MAX {
-        text.truncate(text.floor_char_boundary(TEXT_BYTES_MAX));
-        text.push('…');
-    }
-    text
-}
-
 /// Seconds as Python prints a float: `60.0`, `0.3`.
 fn seconds(duration: Micros) -> String {
     format!("{:?}", duration.0 as f64 / 1e6)
@@ -452,11 +440,5 @@ mod tests {
         assert_eq!(seconds(Micros::from_secs(60)), "60.0");
         assert_eq!(seconds(Micros::from_millis(300)), "0.3");
         assert_eq!(seconds(Micros(1_250_000)), "1.25");
-    }
-
-    #[test]
-    fn long_texts_are_cut_between_characters() {
-        let cut = bounded("é".repeat(10_000));
-        assert!(cut.len() <= (16 << 10) + "…".len() && cut.ends_with('…'));
     }
 }

@@ -20,7 +20,7 @@ use atlas_contract::Contract;
 use atlas_env::Env;
 use atlas_slots::{AttemptEnd, Deltas, Effect, Input, Leave, SlotId, Slots, Spool, StopReason};
 use atlas_types::{
-    BootId, Demand, Failure, FailureKind, FencingToken, Inventory, JobId, Level, NodeId, Payload, StreamEvent, level,
+    BootId, Demand, Failure, FailureKind, FencingToken, Inventory, JobId, Level, NodeId, Payload, level,
 };
 use atlas_wire::limits::{STREAM_EVENTS_MAX, WORKER_FRAME_BYTES_MAX};
 use atlas_wire::session::{Hello, ToLeader, ToWorker, Welcome};
@@ -28,22 +28,22 @@ use tokio::sync::mpsc;
 use tracing::{debug, info, warn};
 
 use self::journals::Journals;
-pub(crate) use self::models::{LimitedModel, Try, TryDoor};
-use self::models::{Tries, TryEvent};
+use self::models::Tries;
 pub(crate) use self::parts::Parts;
-pub(crate) use self::preparation::Preparing;
-use self::preparation::{Unprepared, echo};
-pub(crate) use self::spawns::Asker;
+use self::preparation::echo;
 use self::spawns::Spawns;
 use self::tools::Tools;
-pub(crate) use self::waits::Resumed;
 use self::waits::Waits;
+use crate::attempt::{Ended, SlotEvent, Work};
 use crate::link::{LinkEvent, Stream};
-use crate::mailbox::{Answer, Mailbox, Order};
+use crate::mailbox::{Mailbox, Order};
+use crate::news::News;
 use crate::packages::Packages;
 use crate::payloads::Transfers;
+use crate::provider::Shared;
 use crate::results::Results;
-use crate::slot::{self, Ended, Shared, SlotEvent, Work};
+use crate::slot;
+use crate::tries::TryEvent;
 
 /// The most stream events in one frame.
 const EVENTS_PER_FRAME: usize = 256;
@@ -57,34 +57,6 @@ const EVENTS_PAUSE: Duration = Duration::from_millis(5);
 
 /// How long a stopping worker waits for the answers to its last reports.
 const ANSWERS_PATIENCE: Duration = Duration::from_secs(2);
-
-/// News from the pump's own tasks.
-pub(crate) enum News {
-    /// The package and the input of an attempt are available, or could not be prepared.
-    Prepared { token: FencingToken, work: Result<Arc<Work>, Unprepared> },
-    /// The large output of an attempt was stored.
-    Stored { token: FencingToken, slot: SlotId, end: AttemptEnd },
-    /// An attempt that is being prepared has a log line.
-    Said { token: FencingToken, event: StreamEvent },
-    /// A result is on disk, or could not be written.
-    Saved { number: u64 },
-    /// The large input of a child was stored, or could not be.
-    SpawnStored { number: u64, input: Result<Payload, String> },
-    /// The large output of a child was loaded.
-    SpawnLoaded { asker: Asker, answer: Answer },
-    /// GPUs broke or were repaired.
-    Inventory(Inventory),
-    /// There is no Python interpreter.
-    NoPython,
-    /// Agents run in containers here.
-    Containers,
-    /// Stop: let attempts end, then end the worker.
-    Drain,
-    /// The time for attempts to end has passed.
-    Abandon,
-    /// The time for the leader to answer the last reports has passed as well.
-    Leave,
-}
 
 /// The identity of this worker.
 #[derive(Debug, Clone)]

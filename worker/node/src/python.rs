@@ -1,5 +1,6 @@
 //! Python on this node: the interpreter, and the location of our `atlas` package.
 
+use std::fs::File;
 use std::io::{self, Read};
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
@@ -9,6 +10,22 @@ use std::sync::OnceLock;
 use nix::poll::{PollFd, PollFlags, poll};
 use rust_embed::RustEmbed;
 use sha2::{Digest as _, Sha256};
+
+/// An environment with the packages of an agent. It is not removed while this value exists.
+#[derive(Debug)]
+pub(crate) struct Environment {
+    /// Its interpreter.
+    pub(crate) python: PathBuf,
+    /// A shared lock, held by all users in this process and others.
+    _lock: File,
+}
+
+impl Environment {
+    /// The environment of an interpreter, under a lock.
+    pub(crate) fn new(python: PathBuf, lock: File) -> Self {
+        Self { python, _lock: lock }
+    }
+}
 
 /// The oldest supported version.
 const OLDEST: (u32, u32) = (3, 11);

@@ -8,13 +8,15 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::sync::Arc;
 
+use atlas_env::Env;
 use atlas_secrets::{Pieces, Redactor, Reference, Template};
 use atlas_types::{Attachments, Failure, FailureKind, SecretSource, SecretText};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::provider::{ModelEnvironment, bounded};
-use crate::slot::{Ended, Shared, Work};
+use crate::attempt::{Ended, Work};
+use crate::model_environment::ModelEnvironment;
+use crate::texts::bounded;
 
 use sources::Resolver;
 pub use sources::SecretSources;
@@ -40,17 +42,21 @@ struct ForModels {
 impl Secrets {
     /// Finds the secrets that the contract declares. What came with the lease for the worker itself, and the keys of models of the
     /// worker's environment, are only removed from texts.
-    pub(crate) async fn of(work: &Arc<Work>, shared: &Shared) -> Result<Self, Failure> {
+    pub(crate) async fn of(
+        work: &Arc<Work>,
+        env: &Env,
+        (sources, models): (&SecretSources, &ModelEnvironment),
+    ) -> Result<Self, Failure> {
         let contract = &work.agent.contract;
         let calls_models = contract.calls_models();
         if contract.permissions.secrets.is_empty() && work.assignment.attachments.is_empty() && !calls_models {
             return Ok(Self::default());
         }
-        let (work, settings) = (Arc::clone(work), Arc::clone(&shared.settings));
+        let (work, sources, models) = (Arc::clone(work), sources.clone(), models.clone());
         // Files may be slow.
-        let found = shared.env.spawn_blocking("read secrets", move || {
+        let found = env.spawn_blocking("read secrets", move || {
             let names = &work.agent.contract.permissions.secrets;
-            find(names, &work.assignment.attachments, &settings.secrets, &settings.models)
+            find(names, &work.assignment.attachments, &sources, &models)
         });
         let failed = |error: String| Failure { kind: FailureKind::Dependency, error: error.into() };
         match found.join().await {

@@ -3,248 +3,17 @@
 use std::future::poll_fn;
 use std::sync::Arc;
 use std::task::Poll;
-use std::time::Duration;
 
-use atlas_env::Env;
-use atlas_llm::client::Client;
-use atlas_slots::{AttemptEnd, SlotId};
-use atlas_types::{
-    Assignment, Failure, FailureKind, FencingToken, Message, Micros, Park, ReportKind, SecretText, SpawnStep, StepKey,
-    StepsResult, StreamEvent, Usage,
-};
-use serde_json::value::RawValue;
-use tokio::sync::{mpsc, oneshot};
+use atlas_slots::SlotId;
+use atlas_types::{Failure, FailureKind, Micros, Usage};
 
-use crate::agent::{Agent, OutputFault};
-use crate::journal::{Entry, hashed};
-use crate::mailbox::{Answer, Mailbox, Order};
+use crate::agent::OutputFault;
+use crate::attempt::{Ended, SlotEvent, Work};
+use crate::mailbox::{Mailbox, Order};
 use crate::metadata;
-use crate::payloads::Transfers;
-use crate::process::Supervisor;
-use crate::provider::{self, Execution, Lines, Program, StartError};
-use crate::pump::{Asker, Resumed, TryDoor};
-use crate::secrets::{Said, Secrets};
-
-/// One attempt with all the data that it needs.
-#[derive(Debug)]
-pub(crate) struct Work {
-    pub(crate) assignment: Box<Assignment>,
-    /// The input, JSON text.
-    pub(crate) input: Arc<[u8]>,
-    /// What the agent is told about the chain of which the job is a step, a JSON object.
-    pub(crate) context: Option<Arc<[u8]>>,
-    pub(crate) agent: Arc<Agent>,
-}
-
-/// An event that a slot's task reports to the pump.
-#[derive(Debug)]
-pub(crate) enum SlotEvent {
-    /// The attempt has a stream event.
-    Event { token: FencingToken, event: StreamEvent },
-    /// A call of the attempt, that is a step and how often it was begun, said a piece of its answer.
-    Delta { token: FencingToken, call: (u32, u32), text: String },
-    /// The attempt spawns a job.
-    Spawn { token: FencingToken, call: SpawnCall },
-    /// The attempt calls a tool of the platform.
-    Tool { token: FencingToken, call: ToolCall },
-    /// The attempt no longer waits for a job that it spawned.
-    Leave { token: FencingToken, call: u64 },
-    /// The attempt has an entry for its journal, and waits for the answer.
-    Journal { token: FencingToken, entry: Entry, answer: oneshot::Sender<StepsResult> },
-    /// The attempt waits, and does nothing until it is answered. Its job may be parked meanwhile.
-    /// It has waited for that time already.
-    Wait { token: FencingToken, park: Park, waited: Duration, answer: oneshot::Sender<Resumed> },
-    /// What the attempt waited for has come.
-    WaitOver { token: FencingToken },
-    /// The attempt waits for the message of a number, after it has read all before that.
-    Read { token: FencingToken, number: u64, answer: oneshot::Sender<Arc<Message>> },
-    /// The attempt ended. The output is still text of any length.
-    Ended { token: FencingToken, end: Ended },
-    /// The idle program ended on its own.
-    Died { slot: SlotId },
-    /// A slot's task has ended, and with it its program.
-    Gone { slot: SlotId },
-}
-
-/// A job that an attempt spawns.
-#[derive(Debug)]
-pub(crate) struct SpawnCall {
-    /// The attempt's number of the call.
-    pub(crate) call: u64,
-    pub(crate) agent: String,
-    /// Whether `agent` is the name of a skill.
-    pub(crate) skill: bool,
-    /// The input as JSON text.
-    pub(crate) input: Box<RawValue>,
-    pub(crate) priority: i64,
-    pub(crate) timeout: Duration,
-    /// Set if the attempt has a journal.
-    pub(crate) journaled: Option<JournaledCall>,
-}
-
-/// A tool of the platform that an attempt calls.
-#[derive(Debug)]
-pub(crate) struct ToolCall {
-    pub(crate) tool: String,
-    /// A JSON object.
-    pub(crate) arguments: Arc<[u8]>,
-    /// The same in each attempt that makes the call again.
-    pub(crate) key: StepKey,
-    /// True if an earlier attempt may have made it.
-    pub(crate) again: bool,
-    pub(crate) asker: Asker,
-}
-
-/// A spawn that belongs to a step of a journal.
-#[derive(Debug)]
-pub(crate) struct JournaledCall {
-    pub(crate) step: SpawnStep,
-    /// True if an earlier attempt may have spawned the job.
-    pub(crate) again: bool,
-    pub(crate) answer: oneshot::Sender<Answer>,
-}
-
-/// How an attempt ended, before a large output was stored.
-#[derive(Debug)]
-pub(crate) struct Ended {
-    /// Set on success, and also if only the output's validation failed.
-    pub(crate) output: Option<Box<RawValue>>,
-    pub(crate) failure: Option<Failure>,
-    pub(crate) usage: Usage,
-    pub(crate) metadata: Option<Arc<[u8]>>,
-    pub(crate) slot_usable: bool,
-}
-
-impl Ended {
-    /// The end of an attempt that failed before its program ran.
-    pub(crate) fn failed(failure: Failure) -> Self {
-        Self { output: None, failure: Some(failure), usage: Usage::default(), metadata: None, slot_usable: false }
-    }
-
-    /// The report, once a large output is stored.
-    pub(crate) fn into_end(self, output: Option<atlas_types::Payload>) -> AttemptEnd {
-        let Self { failure, usage, metadata, slot_usable, .. } = self;
-        let report = match (failure, output) {
-            (Some(failure), output) => ReportKind::Failed { failure, output, usage, metadata, cancelled: false },
-            (None, Some(output)) => ReportKind::Completed { output, usage, metadata },
-            (None, None) => {
-                let failure = Failure { kind: FailureKind::Internal, error: "the output was lost".into() };
-                ReportKind::Failed { failure, output: None, usage, metadata, cancelled: false }
-            }
-        };
-        AttemptEnd { report, slot_usable }
-    }
-}
-
-/// The data that all slots of a worker share.
-#[derive(Clone)]
-pub(crate) struct Shared {
-    pub(crate) env: Env,
-    pub(crate) settings: Arc<provider::Settings>,
-    pub(crate) supervisor: Arc<Supervisor>,
-    pub(crate) transfers: Transfers,
-    pub(crate) told: mpsc::Sender<SlotEvent>,
-    /// Lets tries of calls of limited models begin.
-    pub(crate) tries: TryDoor,
-    /// Calls models; its connections are shared.
-    pub(crate) models: Client,
-    /// Connections to MCP servers.
-    pub(crate) servers: atlas_mcp::Pool,
-}
-
-/// The attempt's side of a slot: the clock, the orders, and the channel for events.
-pub(crate) struct Control<'a> {
-    pub(crate) env: &'a Env,
-    pub(crate) mailbox: &'a Mailbox,
-    /// The enforced limits of the contract for the attempt's program. None if the contract states none.
-    pub(crate) limits: Option<String>,
-    /// How the attempt's programs are confined. None if they have the rights of the worker.
-    pub(crate) sandbox: Option<String>,
-    /// The secrets of the attempt.
-    pub(crate) secrets: Secrets,
-    said: Said,
-    told: &'a mpsc::Sender<SlotEvent>,
-    token: FencingToken,
-    log_bytes_left: usize,
-}
-
-impl Control<'_> {
-    /// Monotonic time.
-    pub(crate) fn now(&self) -> Duration {
-        self.env.clock.monotonic()
-    }
-
-    /// Removes another value from the texts of the attempt from now on.
-    pub(crate) fn hide(&mut self, name: &str, value: SecretText) {
-        self.secrets.hide(name, value);
-        self.said.hide(&self.secrets);
-    }
-
-    /// Passes on a piece of a model's answer, for current followers.
-    pub(crate) async fn delta(&mut self, call: (u32, u32), text: String) {
-        for (call, text) in self.said.piece(call, text) {
-            let _ = self.told.send(SlotEvent::Delta { token: self.token, call, text }).await;
-        }
-    }
-
-    /// Passes on what was held back of the last piece, because a secret might have followed.
-    async fn end_deltas(&mut self) {
-        if let Some((call, text)) = self.said.rest() {
-            let _ = self.told.send(SlotEvent::Delta { token: self.token, call, text }).await;
-        }
-    }
-
-    /// Sets the secrets of the attempt.
-    fn keep(&mut self, secrets: Secrets) {
-        self.said = Said::new(&secrets);
-        self.secrets = secrets;
-    }
-
-    /// Spawns a job. The answer arrives in the mailbox.
-    pub(crate) async fn spawn(&self, call: SpawnCall) {
-        let _ = self.told.send(SlotEvent::Spawn { token: self.token, call }).await;
-    }
-
-    /// Calls a tool of the platform. The answer arrives in the mailbox.
-    pub(crate) async fn tool(&self, call: u64, tool: String, arguments: Arc<[u8]>) {
-        let key = hashed(&(self.token.0, call));
-        let asker = Asker::Program { token: self.token, call };
-        let call = ToolCall { tool, arguments, key, again: false, asker };
-        let _ = self.told.send(SlotEvent::Tool { token: self.token, call }).await;
-    }
-
-    /// Stops waiting for a spawned job.
-    pub(crate) async fn leave(&self, call: u64) {
-        let _ = self.told.send(SlotEvent::Leave { token: self.token, call }).await;
-    }
-
-    /// The answers to calls of the attempt that have arrived.
-    pub(crate) fn answers(&self) -> Vec<(u64, Answer)> {
-        self.mailbox.answers(self.token)
-    }
-
-    /// False once the attempt has used up its log limit. Further output then need not be split into lines.
-    pub(crate) fn listens(&self) -> bool {
-        self.log_bytes_left > 0
-    }
-
-    /// Passes a line on. Lines beyond the attempt's limit are dropped, which is logged once.
-    pub(crate) async fn say(&mut self, kind: atlas_types::StreamKind, level: &str, text: String) {
-        if self.log_bytes_left == 0 {
-            return;
-        }
-        let (level, text) = if text.len() >= self.log_bytes_left {
-            self.log_bytes_left = 0;
-            ("warning", "the attempt reached its limit of log bytes; further lines are dropped".to_owned())
-        } else {
-            self.log_bytes_left -= text.len();
-            (level, self.said.line(text, Lines::LINE_BYTES_MAX))
-        };
-        let event = StreamEvent { number: 0, at: self.env.clock.wall(), kind, level: level.to_owned(), text };
-        // If the pump has ended, the event is dropped.
-        let _ = self.told.send(SlotEvent::Event { token: self.token, event }).await;
-    }
-}
+use crate::provider::{self, Control, Execution, Program, Shared, StartError};
+use crate::secrets::Secrets;
+use crate::texts::bounded;
 
 /// Serves orders until shut down.
 pub(crate) async fn serve(slot: SlotId, mailbox: Arc<Mailbox>, shared: Shared) {
@@ -264,17 +33,7 @@ pub(crate) async fn serve(slot: SlotId, mailbox: Arc<Mailbox>, shared: Shared) {
         // If the program has ended, the job has not reached it and gets another program.
         program = program.filter(|program| !program.has_ended());
         let token = work.assignment.token;
-        let mut control = Control {
-            env: &shared.env,
-            mailbox: &mailbox,
-            limits: None,
-            sandbox: None,
-            secrets: Secrets::default(),
-            said: Said::default(),
-            told: &shared.told,
-            token,
-            log_bytes_left: shared.settings.log_bytes_max,
-        };
+        let mut control = Control::new(&shared, &mailbox, token);
         let end = run(&mut program, &work, &shared, &mut control).await;
         control.end_deltas().await;
         let mut end = redacted(end, &control).await;
@@ -324,7 +83,7 @@ async fn run(program: &mut Option<Program>, work: &Arc<Work>, shared: &Shared, c
         let failure = Failure { kind: FailureKind::Dependency, error: Arc::clone(why) };
         return Ended { slot_usable: program.is_some(), ..Ended::failed(failure) };
     }
-    match Secrets::of(work, shared).await {
+    match Secrets::of(work, &shared.env, (&shared.settings.secrets, &shared.settings.models)).await {
         Ok(secrets) => control.keep(secrets),
         Err(failure) => return Ended { slot_usable: program.is_some(), ..Ended::failed(failure) },
     }
@@ -398,7 +157,7 @@ async fn check_input(work: &Arc<Work>, control: &Control<'_>) -> Option<Failure>
         Some(Err(why)) => (FailureKind::InputInvalid, why),
         None => (FailureKind::Internal, "the check was interrupted".to_owned()),
     };
-    Some(Failure { kind, error: provider::bounded(format!("Input validation: {why}")).into() })
+    Some(Failure { kind, error: bounded(format!("Input validation: {why}")).into() })
 }
 
 /// What bounded the processes of an attempt, as text.
@@ -441,5 +200,5 @@ fn not_started(error: &StartError) -> Failure {
         StartError::NodeLacks { .. } | StartError::Unconfined(_) => FailureKind::Internal,
         _ => FailureKind::Startup,
     };
-    Failure { kind, error: provider::bounded(format!("Pool error: {error}")).into() }
+    Failure { kind, error: bounded(format!("Pool error: {error}")).into() }
 }

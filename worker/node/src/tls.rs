@@ -11,6 +11,7 @@ use atlas_tls::{CertificateDer, Credentials, Enrolled, GroupToken, Issued, NodeT
 use atlas_types::NodeId;
 use atlas_wire::proto::worker::v1::enrollment_service_client::EnrollmentServiceClient;
 use atlas_wire::proto::worker::v1::{EnrollRequest, NodeCertificate, RenewRequest};
+use futures::future::BoxFuture;
 use tonic::transport::Channel;
 use tonic::{Code, Status};
 use tracing::{debug, info, warn};
@@ -219,8 +220,8 @@ impl Admission {
 
 /// Joins the cluster, unless this node has joined before: it then has a certificate in the directory of the options. A node of a
 /// group joins again under its key, which changes nothing if the cluster knows it.
-pub async fn join(options: &Options, env: &Env) -> Result<(), JoinError> {
-    Node::opened(options, env, true).await?.ok_or(JoinError::NoToken).map(|_| ())
+pub fn join<'a>(options: &'a Options, env: &'a Env) -> BoxFuture<'a, Result<(), JoinError>> {
+    Box::pin(async move { Node::opened(options, env, true).await?.ok_or(JoinError::NoToken).map(|_| ()) })
 }
 
 /// Exchanges the token for a certificate. The controllers are asked in turn until one answers for the cluster.

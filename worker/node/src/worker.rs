@@ -13,6 +13,7 @@ use atlas_mcp::{Network, Pool};
 use atlas_sandbox::Means;
 use atlas_slots::{Slots, Spool};
 use atlas_types::{BootId, Inventory, Micros, NodeId};
+use futures::future::BoxFuture;
 use tokio::sync::{mpsc, watch};
 use tracing::{debug, info, warn};
 
@@ -20,16 +21,17 @@ use crate::data::DataDir;
 use crate::environment::Environments;
 use crate::folder;
 use crate::link::Link;
+use crate::news::News;
 use crate::packages::Packages;
 use crate::payloads::Transfers;
 use crate::process::{Supervisor, SupervisorError};
-use crate::provider::{Containers, Programs, Settings, preflight};
-use crate::pump::{Identity, Inbox, News, Parts, Pump, TryDoor, offer_containers};
+use crate::provider::{Containers, Programs, Settings, Shared, preflight};
+use crate::pump::{Identity, Inbox, Parts, Pump, offer_containers};
 use crate::python::{Finder, unpack_sdk};
 use crate::results::Results;
 use crate::sandbox::{SandboxMode, Sandboxes};
-use crate::slot::Shared;
 use crate::tls::{self, JoinError};
+use crate::tries::TryDoor;
 use crate::{Cgroup, Options};
 
 /// Variables that every agent gets, if the worker has them.
@@ -101,7 +103,13 @@ pub struct Worker {
 
 impl Worker {
     /// Starts a worker. It connects and reconnects until it is shut down. Must run in the process's async runtime.
-    pub async fn start(mut options: Options, env: Env) -> Result<Self, StartError> {
+    ///
+    /// Boxed, as below: the code of an `async fn` is made again in each crate that awaits it, with all that it awaits itself.
+    pub fn start(options: Options, env: Env) -> BoxFuture<'static, Result<Self, StartError>> {
+        Box::pin(Self::opened(options, env))
+    }
+
+    async fn opened(mut options: Options, env: Env) -> Result<Self, StartError> {
         // Agents run in their packages' directories, so a relative path would be wrong there.
         options.data_dir = std::path::absolute(&options.data_dir)
             .map_err(|source| StartError::DataDir { path: options.data_dir.clone(), source })?;
@@ -235,10 +243,12 @@ impl Worker {
     }
 
     /// Accepts no new work, lets attempts end within the drain timeout, gives the rest back and ends all slots.
-    pub async fn shutdown(self) {
-        // If the pump has ended, there is nothing to drain.
-        let _ = self.news.send(News::Drain).await;
-        let _ = self.pump.join().await;
+    pub fn shutdown(self) -> BoxFuture<'static, ()> {
+        Box::pin(async move {
+            // If the pump has ended, there is nothing to drain.
+            let _ = self.news.send(News::Drain).await;
+            let _ = self.pump.join().await;
+        })
     }
 }
 

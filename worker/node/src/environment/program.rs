@@ -14,10 +14,11 @@ use std::sync::Arc;
 use super::words::last_words;
 use super::{EnvironmentError, Environments, LOG, LOOK};
 use crate::cgroup::Limits;
+use crate::preparing::Preparing;
 use crate::process::{Change, Spawn, Supervisor};
-use crate::provider::{Lines, Settings};
-use crate::pump::Preparing;
+use crate::provider::Settings;
 use crate::sandbox::TEMPORARY;
+use crate::texts::Lines;
 
 /// How much of the log's end is searched for the reason of a failure.
 const LOG_TAIL_BYTES: u64 = 16 << 10;

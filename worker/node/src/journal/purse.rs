@@ -8,7 +8,7 @@ use atlas_types::{FencingToken, Reservation, StepKey, StepsResult};
 use tokio::sync::mpsc;
 
 use super::{Entry, Journal, JournalError, Sender};
-use crate::slot::SlotEvent;
+use crate::attempt::SlotEvent;
 
 /// The budget that pays for the model calls of an attempt: that of its job, or of a job above it.
 #[derive(Clone)]

@@ -21,9 +21,8 @@ use sha2::{Digest as _, Sha256};
 use tokio::sync::{mpsc, oneshot};
 
 use super::{Journal, JournalError, Made};
+use crate::attempt::{Asker as CallAsker, JournaledCall, Resumed, SlotEvent, SpawnCall, ToolCall};
 use crate::mailbox::Answer;
-use crate::pump::{self, Resumed};
-use crate::slot::{JournaledCall, SlotEvent, SpawnCall, ToolCall};
 
 /// A message that a job has read.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -365,7 +364,7 @@ impl Asker {
     pub(crate) async fn question(&self, key: StepKey, tool: &str, arguments: &Value) -> Result<Begun, JournalError> {
         let (answer, end) = oneshot::channel();
         let (tool, arguments) = (tool.to_owned(), arguments.to_string().into_bytes().into());
-        let call = ToolCall { tool, arguments, key, again: self.again, asker: pump::Asker::Journal(answer) };
+        let call = ToolCall { tool, arguments, key, again: self.again, asker: CallAsker::Journal(answer) };
         self.say(SlotEvent::Tool { token: self.token, call }).await?;
         Ok(Begun { wait: Wait::Question { id: key.question(self.job) }, end })
     }

@@ -13,8 +13,8 @@ use tokio::io::unix::AsyncFd;
 
 use crate::agent::Agent;
 use crate::process::{Change, Spawn, Tree};
+use crate::provider::Shared;
 use crate::readiness::{at_once, watch};
-use crate::slot::Shared;
 
 /// What to run.
 #[derive(Debug)]

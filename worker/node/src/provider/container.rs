@@ -25,10 +25,11 @@ use self::engine::is_of_client;
 use super::exec::{Process, Start, accept, document, too_large};
 use super::io_loop::{Wait, Woken};
 use super::{Execution, Settings, StartError, UNCONFINED, elsewhere, stopped};
+use crate::attempt::Work;
 use crate::cgroup::Limits;
 use crate::folder::OwnDirectory;
 use crate::process::{Change, Supervisor};
-use crate::slot::{Control, Shared, Work};
+use crate::provider::{Control, Shared};
 
 /// How much longer than the agent its container may take, for the start.
 const START_EXTRA: Duration = Duration::from_secs(5);

@@ -15,15 +15,17 @@ use atlas_types::{Assignment, FailureKind, GpuShare, StreamKind};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
-use super::io_loop::{Lines, ReadResult, Sink, Source, Wait, Woken};
+use super::io_loop::{ReadResult, Sink, Source, Wait, Woken};
 use super::{ATLAS, Execution, Settings, UNKNOWN, elsewhere, json_text};
 use crate::agent::Agent;
+use crate::attempt::Work;
 use crate::cgroup::Limits;
 use crate::folder::OwnDirectory;
 use crate::process::{Change, Spawn, Supervisor, Tree};
+use crate::provider::{Control, Shared};
 use crate::sandbox::{Confined, Unconfined};
 use crate::secrets::Secrets;
-use crate::slot::{Control, Shared, Work};
+use crate::texts::Lines;
 
 /// How much of a process's output is shown in an error.
 const SHOWN_CHARS: usize = 500;

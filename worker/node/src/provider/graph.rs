@@ -37,8 +37,9 @@ use super::llm::model::Listener as _;
 use super::llm::outage::Limit;
 use super::mcp::Servers;
 use super::{Execution, exec, stopped};
-use crate::journal::{Journal, Made, hashed};
-use crate::slot::{Control, Shared, Work};
+use crate::attempt::Work;
+use crate::journal::{Made, hashed};
+use crate::provider::{Control, Shared};
 
 /// How often a question is asked again after an answer that its rule refuses.
 const ASKS_AGAIN: u32 = 3;
@@ -104,7 +105,7 @@ impl GraphAgent {
         give(&mut loaded, input.variables).map_err(Fault::Input)?;
         let prompt = input.message.unwrap_or_default();
         loaded.graph.initial_state.extend(input.others);
-        let journal = Journal::new(&self.shared, &work.assignment);
+        let journal = self.shared.journal(&work.assignment);
         let outage_limit = Limit::of(work, journal.parks(), self.shared.env.clock.monotonic());
         let purse = journal.purse(work.assignment.budget_nanodollars.map(NanoDollars));
         let book = Book::open(journal, Arc::clone(&self.shared.env.clock)).await?;

@@ -3,7 +3,6 @@
 
 mod again;
 pub(super) mod drive;
-mod environment;
 pub(super) mod fault;
 pub(super) mod fixed;
 mod gate;
@@ -23,12 +22,11 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use self::drive::Driver;
-pub use self::environment::ModelEnvironment;
 use self::fault::Fault;
 pub(crate) use self::probe::preflight;
 use super::{Execution, stopped};
-use crate::journal::Journal;
-use crate::slot::{Control, Shared, Work};
+use crate::attempt::Work;
+use crate::provider::{Control, Shared};
 
 /// An agent in its slot. It has no process, and its slot ends with the job.
 pub(crate) struct LlmAgent {
@@ -42,7 +40,7 @@ impl LlmAgent {
 
     pub(super) async fn execute(&mut self, work: &Arc<Work>, control: &mut Control<'_>) -> Execution {
         let (env, mailbox, limit) = (control.env, control.mailbox, work.assignment.execution_timeout);
-        let journal = Journal::new(&self.shared, &work.assignment);
+        let journal = self.shared.journal(&work.assignment);
         let mut metadata = Map::new();
         let (shared, loki) = (&self.shared, None);
         let (team, permits) = (None, Permits::default());

@@ -14,8 +14,8 @@ use serde_json::json;
 
 use crate::journal::hashed;
 use crate::mailbox::Answer;
+use crate::provider::Shared;
 use crate::provider::platform::{Platform, Stopped};
-use crate::slot::Shared;
 
 /// The logins of one attempt.
 pub(super) struct Logins {

@@ -15,7 +15,8 @@ pub(crate) use self::programs::Programs;
 use self::servers::Admitted;
 pub(super) use self::servers::{Servers, has_programs};
 use super::{Execution, stopped};
-use crate::slot::{Control, Shared, Work};
+use crate::attempt::Work;
+use crate::provider::{Control, Shared};
 
 /// An agent in its slot. It has no process of its own, and its slot ends with the job.
 pub(crate) struct McpAgent {

@@ -9,10 +9,10 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::{StartError, stopped, user};
 use crate::agent::Agent;
+use crate::attempt::{Asker, SlotEvent, ToolCall, Work};
 use crate::journal::hashed;
 use crate::mailbox::{Answer, Mailbox};
-use crate::pump::Asker;
-use crate::slot::{Shared, SlotEvent, ToolCall, Work};
+use crate::provider::Shared;
 
 /// Calls tools of the platform for one attempt.
 #[derive(Clone)]

@@ -22,17 +22,19 @@ use self::frame::{Frame, Kind, level, spawn_call, tools};
 use self::model::{Calls, News, offered};
 use super::exec::{environment, traceparent};
 use super::graph::pass;
-use super::io_loop::{Lines, ReadResult, Ready, Sink, Source, Wait, Woken};
+use super::io_loop::{ReadResult, Ready, Sink, Source, Wait, Woken};
 use super::platform::skill_names;
 use super::{Execution, Settings, StartError, elsewhere, explained, seconds};
 use crate::agent::Agent;
+use crate::attempt::Work;
 use crate::cgroup::Breach;
 use crate::folder::OwnDirectory;
 use crate::mailbox::Answer;
 use crate::process::{Change, Spawn, Supervisor, Tree};
+use crate::provider::{Control, Shared};
 use crate::sandbox::Unconfined;
 use crate::secrets::Secrets;
-use crate::slot::{Control, Shared, Work};
+use crate::texts::Lines;
 
 /// The size of a frame in addition to the output itself.
 const FRAME_BYTES_EXTRA: usize = 1 << 20;

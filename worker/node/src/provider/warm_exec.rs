@@ -16,8 +16,9 @@ use serde_json::value::RawValue;
 use super::exec::{Process, accept, document, invalid_json, too_large};
 use super::io_loop::{Wait, Woken};
 use super::{Execution, Settings, StartError, elsewhere, json_text};
+use crate::attempt::Work;
 use crate::process::Tree;
-use crate::slot::{Control, Shared, Work};
+use crate::provider::{Control, Shared};
 
 /// The shortest and longest pause between two checks of a starting program.
 const PAUSE_MIN: Duration = Duration::from_millis(1);

@@ -5,8 +5,8 @@ use std::time::Duration;
 use tracing::warn;
 
 use super::{Inbox, Pump};
+use crate::attempt::SlotEvent;
 use crate::mailbox::Order;
-use crate::slot::SlotEvent;
 
 impl Pump {
     /// Ends the slots within a time limit. Remaining programs are killed with this process.

@@ -17,8 +17,8 @@ use super::waits::Waits;
 use super::{Identity, News, Pump};
 use crate::packages::Packages;
 use crate::payloads::Transfers;
+use crate::provider::Shared;
 use crate::results::Results;
-use crate::slot::Shared;
 
 /// The parts from which a [`Pump`] is made.
 pub(crate) struct Parts {

@@ -1,143 +1,21 @@
 //! Prepares an attempt: fetches its package and its input.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::time::Duration;
-
-use atlas_env::Env;
 
 use atlas_slots::{AttemptEnd, Input};
-use atlas_types::{
-    Assignment, Failure, FailureKind, FencingToken, Micros, Payload, PayloadBody, ReportKind, StreamEvent, StreamKind,
-    Usage,
-};
+use atlas_types::{Assignment, Failure, FailureKind, FencingToken, Micros, Payload, PayloadBody, ReportKind, Usage};
 use serde_json::value::RawValue;
-use tokio::sync::mpsc;
 use tracing::warn;
 
-use super::{News, Pump, RunningAttempt};
+use super::{Pump, RunningAttempt};
 use crate::agent::{Agent, OutputFault};
+use crate::attempt::{Ended, Work};
 use crate::environment::EnvironmentError;
+use crate::news::{News, Unprepared};
 use crate::packages::{PackageError, Packages};
 use crate::payloads::{TransferError, Transfers};
-use crate::provider::{Settings, bounded};
-use crate::slot::{Ended, Work};
-
-/// The prefix of a line that reports why an attempt does not run yet. Controllers show it as the reason.
-const PREPARING: &str = "preparing: ";
-
-/// The prefix of the line that ends the preparation.
-const PREPARED: &str = "prepared in ";
-
-/// Why an attempt could not start.
-pub(crate) enum Unprepared {
-    /// The job fails, because the problem would occur on any node.
-    Failed(Failure),
-    /// The problem concerns only this node, so the lease is given back.
-    GiveBack,
-}
-
-impl Unprepared {
-    /// The report for the attempt.
-    fn report(self) -> ReportKind {
-        match self {
-            Self::Failed(failure) => Ended::failed(failure).into_end(None).report,
-            Self::GiveBack => ReportKind::NotHeld,
-        }
-    }
-}
-
-/// The state of a preparation: its time limit and its log lines.
-pub(crate) struct Preparing {
-    env: Env,
-    news: mpsc::Sender<News>,
-    token: FencingToken,
-    /// The total time limit.
-    pub(crate) limit: Duration,
-    until: Duration,
-    text_left: AtomicUsize,
-    /// The settings of a node of which the leader does not know that it has no Python, if that is so.
-    untold: Option<Arc<Settings>>,
-    /// The monotonic time in microseconds at which slow work started; 0 for none.
-    since: AtomicU64,
-}
-
-impl Preparing {
-    /// The most bytes of text in one preparation.
-    const TEXT_MAX: usize = 256 << 10;
-
-    /// Work that takes longer than this is reported.
-    const SLOW: Duration = Duration::from_secs(1);
-
-    fn new(pump: &Pump, token: FencingToken) -> Self {
-        let limit = pump.prepare_timeout;
-        Self {
-            env: pump.env.clone(),
-            news: pump.news.clone(),
-            token,
-            limit,
-            until: pump.env.clock.monotonic() + limit,
-            text_left: AtomicUsize::new(Self::TEXT_MAX),
-            untold: (!pump.told_of_python(token)).then(|| Arc::clone(&pump.shared.settings)),
-            since: AtomicU64::new(0),
-        }
-    }
-
-    /// Why there is no Python, if the leader could not know: the attempt came before it was told. It waits until that is known.
-    async fn untold_lack(&self) -> Option<String> {
-        let settings = Arc::clone(self.untold.as_ref()?);
-        let known = self.env.spawn_blocking("wait for python", move || settings.python.get().err().map(str::to_owned));
-        known.join().await.ok().flatten()
-    }
-
-    /// The remaining time.
-    pub(crate) fn left(&self) -> Duration {
-        self.until.saturating_sub(self.env.clock.monotonic())
-    }
-
-    /// Reports that slow work starts. It is shown as the reason why the job does not run yet.
-    pub(crate) async fn begin(&self, doing: &str) {
-        let now = Micros::from(self.env.clock.monotonic()).0.max(1);
-        // The earliest start counts.
-        let _ = self.since.compare_exchange(0, now, Ordering::Relaxed, Ordering::Relaxed);
-        self.say("info", format!("{PREPARING}{doing}")).await;
-    }
-
-    /// Reports that slow work is done.
-    pub(crate) async fn end(&self) {
-        let since = self.since.swap(0, Ordering::Relaxed);
-        if since > 0 {
-            let took = Micros::from(self.env.clock.monotonic()).0.saturating_sub(since);
-            self.say("info", format!("{PREPARED}{:.1} s", took as f64 / 1e6)).await;
-        }
-    }
-
-    /// Runs work that is reported if it is slow.
-    pub(crate) async fn slow<T>(&self, doing: &str, work: impl Future<Output = T>) -> T {
-        tokio::pin!(work);
-        tokio::select! {
-            biased;
-            done = &mut work => return done,
-            () = self.env.clock.sleep(Self::SLOW) => {}
-        }
-        self.begin(doing).await;
-        let done = work.await;
-        self.end().await;
-        done
-    }
-
-    /// Writes a log line of the attempt. Lines beyond the limit are dropped.
-    pub(crate) async fn say(&self, level: &str, text: String) {
-        let take = |left: usize| left.checked_sub(text.len() + 1);
-        if self.text_left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).is_err() {
-            return;
-        }
-        let (at, level, text) = (self.env.clock.wall(), level.to_owned(), bounded(text));
-        let event = StreamEvent { number: 0, at, kind: StreamKind::Log, level, text };
-        // If the pump has ended, the line is dropped.
-        let _ = self.news.send(News::Said { token: self.token, event }).await;
-    }
-}
+use crate::preparing::Preparing;
+use crate::texts::bounded;
 
 impl Pump {
     /// Runs an attempt at once if everything is available. Otherwise prepares it outside this loop.
@@ -218,7 +96,9 @@ impl Pump {
     fn fetch(&mut self, assignment: Box<Assignment>) {
         let token = assignment.token;
         self.spool.open(assignment.job, assignment.attempt, token);
-        let preparing = Preparing::new(self, token);
+        let untold = (!self.told_of_python(token)).then(|| Arc::clone(&self.shared.settings));
+        let (env, news) = (self.env.clone(), self.news.clone());
+        let preparing = Preparing::new(env, news, token, self.prepare_timeout, untold);
         let (packages, transfers, news) = (self.packages.clone(), self.transfers.clone(), self.news.clone());
         self.env.spawn("prepare attempt", async move {
             let work = prepare(assignment, &packages, &transfers, &preparing).await;
@@ -257,7 +137,7 @@ async fn prepare(
     let agent = agent.await.map_err(|error| match &error {
         PackageError::Fetch(cause) if cause.is_nodes_own() => give_back(cause),
         PackageError::CutShort | PackageError::Environment(EnvironmentError::CutShort) => give_back(&error),
-        PackageError::Environment(EnvironmentError::NoPython(_)) if preparing.untold.is_some() => give_back(&error),
+        PackageError::Environment(EnvironmentError::NoPython(_)) if preparing.is_untold() => give_back(&error),
         PackageError::Environment(_) => failed(FailureKind::Startup, "Pool error", &error),
         _ => failed(FailureKind::Internal, "Pool error", &error),
     })?;

@@ -5,11 +5,10 @@ use std::time::Duration;
 
 use atlas_types::{FencingToken, INLINE_BYTES_MAX, Micros, Payload, PayloadBody, Spawn, SpawnEnd, SpawnStep, Spawner};
 use atlas_wire::session::ToLeader;
-use tokio::sync::oneshot;
 
 use super::{News, Pump};
+use crate::attempt::{Asker, JournaledCall, SpawnCall};
 use crate::mailbox::Answer;
-use crate::slot::{JournaledCall, SpawnCall};
 
 /// The most children that one attempt may wait for at once.
 const CHILDREN_MAX: usize = 1_024;
@@ -19,15 +18,6 @@ const CHILDREN_MAX: usize = 1_024;
 pub(crate) struct Spawns {
     last: u64,
     open: BTreeMap<u64, Open>,
-}
-
-/// Whom a call is answered.
-#[derive(Debug)]
-pub(crate) enum Asker {
-    /// The program of an attempt, under its number of the call.
-    Program { token: FencingToken, call: u64 },
-    /// The journal of an attempt.
-    Journal(oneshot::Sender<Answer>),
 }
 
 /// One unanswered spawn.

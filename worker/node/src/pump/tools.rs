@@ -7,9 +7,8 @@ use atlas_wire::limits::TOOL_BYTES_MAX;
 use atlas_wire::session::ToLeader;
 
 use super::Pump;
-use super::spawns::Asker;
+use crate::attempt::{Asker, ToolCall};
 use crate::mailbox::Answer;
-use crate::slot::ToolCall;
 
 /// The most calls that one attempt may wait for at once.
 const CALLS_MAX: usize = 256;

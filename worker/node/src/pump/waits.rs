@@ -10,9 +10,7 @@ use atlas_wire::session::ToLeader;
 use tokio::sync::oneshot;
 
 use super::Pump;
-
-/// The reason why a job could not be parked; none if the attempt continues.
-pub(crate) type Resumed = Option<String>;
+use crate::attempt::Resumed;
 
 /// The waits of attempts with a journal.
 #[derive(Default)]

@@ -19,13 +19,13 @@ use tokio::sync::Mutex as AsyncMutex;
 
 use super::caller::CallFault;
 use super::host::{Surroundings, Told};
+use crate::attempt::Work;
 use crate::journal::{JournalError, Received, hashed};
 use crate::provider::llm::fault::Fault;
 use crate::provider::llm::team::{CallPlace, HelperEnd, News, PROJECT, Team, TeamCalls, word};
 use crate::provider::llm::tools::help::{INBOX, LOOK_EVERY, envelope};
 use crate::provider::platform::{Platform, Stopped};
-use crate::provider::redacted;
-use crate::slot::{Shared, Work};
+use crate::provider::{Shared, redacted};
 
 /// What the record of a call begins with.
 const RECORD: &[u8] = br#"{"help":"#;

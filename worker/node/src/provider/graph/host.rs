@@ -31,9 +31,8 @@ use crate::provider::command::{self, Keep, Launch};
 use crate::provider::llm::loki_agent::toolbox::Toolbox;
 use crate::provider::llm::model::News;
 use crate::provider::llm::outage::Limit;
-use crate::provider::user;
+use crate::provider::{Shared, user};
 use crate::secrets::Secrets;
-use crate::slot::Shared;
 
 /// What a run tells its followers.
 pub(in crate::provider) enum Told {

@@ -9,10 +9,11 @@ use atlas_package::model_name;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
+use crate::attempt::Work;
 use crate::provider::llm::fault::Fault;
 use crate::provider::llm::fixed::Fixed;
 use crate::provider::llm::model::Models;
-use crate::slot::{Control, Shared, Work};
+use crate::provider::{Control, Shared};
 
 /// A model with its fallbacks, ready to be called.
 pub(in crate::provider) type Callable = (Fixed, Models);

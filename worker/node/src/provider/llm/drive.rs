@@ -24,10 +24,10 @@ use super::model::{Answered, Models};
 use super::outage::{self, Down, Unanswered};
 use super::team::Team;
 use super::tools::{self, Table};
+use crate::attempt::Work;
 use crate::journal::{Journal, JournalError, Made, Purse};
-use crate::provider::elsewhere;
 use crate::provider::mcp::Servers;
-use crate::slot::{Control, Shared, Work};
+use crate::provider::{Control, Shared, elsewhere};
 
 /// The outcome of a call, without values of secrets: some servers repeat the key of a request in their answer.
 fn outcome(recorded: &Recorded, redactor: &Redactor) -> Result<Vec<u8>, StepFault> {

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::health::Seen;
 use crate::journal::JournalError;
-use crate::provider::bounded;
+use crate::texts::bounded;
 
 /// A fault.
 #[derive(Debug, thiserror::Error)]

@@ -9,12 +9,12 @@ use atlas_types::Attachments;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::environment::Chosen;
 use super::fault::Fault;
 use super::stored::{self, StoredModel};
 use super::tools::Sources;
 use crate::agent::Agent;
-use crate::slot::Shared;
+use crate::model_environment::Chosen;
+use crate::provider::Shared;
 
 /// How often an answer that does not match the schema is returned to the model, if the contract does not say.
 const REPAIRS_DEFAULT: u32 = 2;

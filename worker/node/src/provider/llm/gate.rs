@@ -7,8 +7,9 @@ use atlas_model::{CallError, CallErrorKind, Limits};
 use futures::future::{BoxFuture, FutureExt as _};
 
 use super::stored::StoredModel;
-use crate::pump::{LimitedModel, Try, TryDoor};
-use crate::slot::{Shared, Work};
+use crate::attempt::Work;
+use crate::provider::Shared;
+use crate::tries::{LimitedModel, Try, TryDoor};
 
 /// What lets tries of a model begin; none if nothing limits it.
 pub(super) fn of(model: &StoredModel, work: &Work, shared: &Shared) -> Option<Arc<dyn Gate>> {

@@ -26,10 +26,10 @@ use super::fault::Fault;
 use super::fixed::Fixed;
 use super::team::{PROJECT, Team};
 use crate::agent::Agent;
+use crate::attempt::Work;
 use crate::provider::command::{self, Keep, Launch as Start};
 use crate::provider::platform::ToolSource;
-use crate::provider::{exec, special};
-use crate::slot::{Control, Shared, Work};
+use crate::provider::{Control, Shared, exec, special};
 
 /// Most requests to the model. Loki has no limit.
 const REQUESTS_MAX: u32 = 200;

@@ -11,7 +11,6 @@ use atlas_types::{SecretText, StreamKind};
 use tokio::sync::mpsc;
 
 use super::again::{self, Rounds};
-use super::environment::Chosen;
 use super::fault::Fault;
 use super::fixed::Source;
 use super::gate;
@@ -19,9 +18,11 @@ use super::health::Seen;
 use super::outage::{Down, Patience, Unanswered};
 use super::stored::{self, Around, StoredModel};
 use crate::agent::Agent;
+use crate::attempt::Work;
+use crate::model_environment::Chosen;
 use crate::provider::login::Logins;
 use crate::provider::platform::Platform;
-use crate::slot::{Control, Shared, Work};
+use crate::provider::{Control, Shared};
 
 /// Longest time of one try of a call, and between two pieces of its answer.
 const TRY_TIMEOUT: Duration = Duration::from_secs(300);

@@ -2,11 +2,10 @@
 
 use std::time::Duration;
 
+use crate::attempt::Work;
 use atlas_env::Clock;
 use atlas_model::CallError;
 use atlas_turn::Outage;
-
-use crate::slot::Work;
 
 /// The time limit of jobs whose contract states none. Such a job waits as long as its models may be tried.
 const EXECUTION_DEFAULT: Duration = Duration::from_secs(60);

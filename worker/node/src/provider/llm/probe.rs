@@ -8,12 +8,12 @@ use serde_json::{Value, json};
 use tracing::{info, warn};
 
 use super::drive::Driver;
-use super::environment::Chosen;
 use super::fault::Fault;
 use super::fixed::Fixed;
 use super::health::milliseconds;
 use super::model;
-use crate::slot::Shared;
+use crate::model_environment::Chosen;
+use crate::provider::Shared;
 
 impl Driver<'_, '_> {
     /// The job of a contract with `probe: yes`. It asks the first model of the agent and records no step.

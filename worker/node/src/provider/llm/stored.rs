@@ -9,8 +9,8 @@ use atlas_model::{Capability, Day, ModelSpec, PriceList, Prices};
 use atlas_types::{AttachedModel, SecretText};
 use serde::{Deserialize, Serialize};
 
-use super::environment::ModelEnvironment;
 use super::fault::Fault;
+use crate::model_environment::ModelEnvironment;
 use crate::provider::login::Logins;
 use crate::secrets::Secrets;
 

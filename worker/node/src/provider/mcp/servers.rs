@@ -9,11 +9,12 @@ use atlas_mcp::{
 use atlas_types::{AttachedServer, SecretText};
 use serde_json::{Map, Value, json};
 
+use crate::attempt::Work;
+use crate::provider::Shared;
 use crate::provider::exec::traceparent;
 use crate::provider::login::Logins;
 use crate::provider::platform::Platform;
 use crate::secrets::Secrets;
-use crate::slot::{Shared, Work};
 
 /// The servers by name, and why others cannot be used.
 pub(in crate::provider) struct Servers {

@@ -2,12 +2,11 @@
 
 use std::time::Duration;
 
+use crate::attempt::SpawnCall;
 use atlas_contract::{Contract, platform};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
-
-use crate::slot::SpawnCall;
 
 /// A frame of the host. The kind determines which members are present.
 #[derive(Debug, Deserialize)]

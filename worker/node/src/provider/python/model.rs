@@ -17,7 +17,8 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 use tokio::sync::mpsc;
 
-use crate::journal::{Journal, Made, Purse, hashed};
+use crate::attempt::Work;
+use crate::journal::{Made, Purse, hashed};
 use crate::mailbox::Answer;
 use crate::provider::graph::book::Book;
 use crate::provider::graph::caller::{CallFault, Caller};
@@ -29,8 +30,8 @@ use crate::provider::llm::fault::Fault;
 use crate::provider::llm::fixed::{Fixed, Source};
 use crate::provider::llm::model::Models;
 use crate::provider::llm::outage::Limit;
+use crate::provider::{Control, Shared};
 use crate::secrets::Secrets;
-use crate::slot::{Control, Shared, Work};
 
 /// Characters of the name of a model that are repeated.
 const MODEL_CHARS_MAX: usize = 200;
@@ -163,7 +164,7 @@ async fn open(
     shared: &Shared,
     (outage_limit, control): (Limit, &mut Control<'_>),
 ) -> Result<Opened, Fault> {
-    let journal = Journal::new(shared, &work.assignment);
+    let journal = shared.journal(&work.assignment);
     let budget = work.assignment.budget_nanodollars.map(NanoDollars);
     let purse = journal.purse(budget);
     let book = Book::open(journal, Arc::clone(&shared.env.clock)).await?;

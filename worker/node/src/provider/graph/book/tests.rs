@@ -8,8 +8,7 @@ use futures::poll;
 use tokio::sync::{mpsc, oneshot};
 
 use super::*;
-use crate::pump::Resumed;
-use crate::slot::SlotEvent;
+use crate::attempt::{Resumed, SlotEvent};
 
 async fn book() -> (Book, mpsc::Receiver<SlotEvent>) {
     let (told, hears) = mpsc::channel(16);

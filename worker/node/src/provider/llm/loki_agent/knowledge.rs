@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use atlas_documents::Search;
 
+use crate::provider::Shared;
 use crate::provider::llm::fault::Fault;
-use crate::slot::Shared;
 
 const BEFORE: &str = "Below are excerpts from documents, then a message. Answer the message from the excerpts. If they do not contain the answer, \
 say so, and mark what you know from elsewhere. If the message is unclear, ask. Answer in the language of the message and without XML tags. If an excerpt \

@@ -13,9 +13,9 @@ use atlas_turn::{Offered, Outcome, ToolAction, ToolRule};
 use serde_json::{Value, json};
 
 use super::Launcher;
+use crate::attempt::Work;
 use crate::provider::llm::fault::Fault;
 use crate::secrets::Secrets;
-use crate::slot::Work;
 
 /// The folder of the files that shared tools see as their root, in the package.
 const FUNCTIONS: &str = "functions";

@@ -39,7 +39,7 @@ const OPENAI_BASE_URL: &str = "https://api.openai.com/v1";
 /// A provider that the environment can choose.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(in crate::provider) enum Chosen {
+pub(crate) enum Chosen {
     Anthropic,
     Openai,
 }
@@ -73,7 +73,7 @@ impl ModelEnvironment {
     }
 
     /// The value of a variable, if it is set and counts.
-    pub(in crate::provider) fn get(&self, name: &str) -> Option<String> {
+    pub(crate) fn get(&self, name: &str) -> Option<String> {
         self.0.get(name).map(|value| value.expose().to_owned())
     }
 
@@ -96,12 +96,12 @@ impl ModelEnvironment {
     }
 
     /// The provider that has a key; with two keys the first one.
-    pub(in crate::provider) fn chosen(&self) -> Option<Chosen> {
+    pub(crate) fn chosen(&self) -> Option<Chosen> {
         [Chosen::Anthropic, Chosen::Openai].into_iter().find(|chosen| self.reach(*chosen).is_some())
     }
 
     /// How a provider is reached. None without a key.
-    pub(in crate::provider) fn reach(&self, chosen: Chosen) -> Option<(Arc<dyn Protocol>, Endpoint)> {
+    pub(crate) fn reach(&self, chosen: Chosen) -> Option<(Arc<dyn Protocol>, Endpoint)> {
         match chosen {
             Chosen::Anthropic => {
                 let (protocol, endpoint) = Anthropic::from_environment(|name| self.get(name))?;
@@ -116,7 +116,7 @@ impl ModelEnvironment {
     }
 
     /// The model of a tier; an unknown tier counts as balanced.
-    pub(in crate::provider) fn model(&self, chosen: Chosen, preference: &str) -> String {
+    pub(crate) fn model(&self, chosen: Chosen, preference: &str) -> String {
         let tier = match preference {
             "fast" => "FAST",
             "powerful" => "POWERFUL",
