@@ -19,18 +19,15 @@ const STEP: usize = 500;
 /// circle renews it, and what would enlarge it is built another way.
 const TABLE: &[(&str, usize, usize)] = &[
     ("atlas-contract", 6, 6_000),
-    ("atlas-cli", 16, 28_000),
     ("atlas-compat", 17, 2_500),
     ("atlas-history", 9, 2_500),
     ("atlas-objects", 20, 3_500),
     ("atlas-raft", 9, 4_500),
     ("atlas-controller", 8, 8_000),
-    ("atlas-service", 51, 20_500),
     ("atlas-state", 7, 6_500),
     ("atlas-types", 7, 3_000),
     ("atlas-sim", 13, 4_500),
     ("atlas-turmoil", 14, 4_500),
-    ("atlas-worker", 10, 16_000),
 ];
 
 #[test]
