@@ -30,3 +30,5 @@ mod purity;
 mod sources;
 #[cfg(test)]
 mod tree;
+#[cfg(test)]
+mod words;

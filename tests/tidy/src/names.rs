@@ -54,6 +54,7 @@ const PARTICIPLES: &[(&str, usize)] = &[
     ("Enrolled", 1),
     ("Expected", 1),
     ("Failed", 1),
+    ("Fetched", 1),
     ("Finished", 1),
     ("Fixed", 1),
     ("Following", 1),

@@ -1,4 +1,4 @@
-//! What became of the calls of webhooks that reached this controller: in memory and within bounds. A log that is replicated would let anybody
+//! What happened to the calls of webhooks that reached this controller: in memory and within bounds. A log that is replicated would let anybody
 //! who can reach a webhook write to every controller.
 
 use std::collections::{BTreeMap, VecDeque};
@@ -32,7 +32,7 @@ pub(crate) struct Delivery {
     pub(crate) outcome: Outcome,
 }
 
-/// What became of a call.
+/// What happened to a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Outcome {
     /// It started this job or run.

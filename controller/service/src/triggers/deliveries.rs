@@ -1,4 +1,4 @@
-//! What became of the calls of webhooks: who called, under which delivery id, and the outcome.
+//! What happened to the calls of webhooks: who called, under which delivery id, and the outcome.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! The members of triggers: which there are, which clients change, and what becomes of others.
+//! The members of triggers: which there are, which clients change, and what happens to others.
 
 use serde_json::{Map, Value};
 
