@@ -82,7 +82,11 @@ async fn a_bearer_is_not_sent_over_a_network_or_to_an_old_program() {
             false,
             "E2104: node \"n1\" is not connected over TLS or loopback, so secrets and credentials are not sent to it",
         ),
-        (Level(5), true, "E2104: the worker of node \"n1\" is too old for secrets and credentials; upgrade it"),
+        (
+            Level(5),
+            true,
+            "E2104: the worker of node \"n1\" is too old for secrets, credentials and bounds of policies; upgrade it",
+        ),
     ] {
         let (out, outgoing) = outbox::outbox();
         let Ok(_seat) = door.hub.enter(identity(), program(level, private), &Stored::default(), out) else {
