@@ -10,15 +10,15 @@ use crate::failure::Failure;
 use crate::output::{Column, List, ListOptions, column, members, wide};
 use crate::words;
 
+/// Most runs that a list fetches.
+const LISTED: &str = "1000";
+
 /// Options of `atlasctl chain runs`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
     /// Only runs with this status.
     #[arg(long, value_name = "STATUS")]
     status: Option<Status>,
-    /// Maximum number of runs, 1 to 1000.
-    #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u64).range(1..=1000))]
-    limit: u64,
     #[command(flatten)]
     list: ListOptions,
 }
@@ -62,8 +62,8 @@ const COLUMNS: [Column<Run>; 7] = [
 
 /// Lists runs, newest first.
 pub(super) async fn run(context: &Context, options: &Options) -> Result<Exit, Failure> {
-    let (limit, status) = (options.limit.to_string(), options.status.and_then(|status| status.to_possible_value()));
-    let mut query = vec![("view", "full"), ("limit", &limit)];
+    let status = options.status.and_then(|status| status.to_possible_value());
+    let mut query = vec![("view", "full"), ("limit", LISTED)];
     query.extend(status.as_ref().map(|status| ("status", status.get_name())));
     let runs = context.client()?.get(&["api", "chains"], &query).await?;
     let list = List { columns: &COLUMNS, members: members::RUN, name: |run: &Run| run.id.clone() };
