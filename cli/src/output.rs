@@ -142,7 +142,7 @@ impl Form {
         };
         let known = |name: &str| members.has(name) || path::alias(name).is_some_and(|name| members.has(name));
         match roots.into_iter().find(|name| !known(name)) {
-            Some(name) => Err(unknown(name, "to print", members.0.iter().copied())),
+            Some(name) => Err(unknown(name, "to print", members.names().into_iter())),
             None => Ok(()),
         }
     }

@@ -152,9 +152,10 @@ impl<T: DeserializeOwned> List<'_, T> {
     /// may have added members.
     pub(crate) fn check(&self, options: &ListOptions, items: &[Value]) -> Result<(), Failure> {
         let member = |name: &str| self.members.has(name) || items.iter().any(|item| item.get(name).is_some());
-        let known = || self.members.0.iter().copied();
-        let mut names = options.filter.iter().flat_map(Filter::names);
-        if let Some(name) = names.find(|name| !member(name)) {
+        let names = self.members.names();
+        let known = || names.iter().copied();
+        let mut filtered = options.filter.iter().flat_map(Filter::names);
+        if let Some(name) = filtered.find(|name| !member(name)) {
             // A filter uses names of members; for the heading of a column, suggest the column's member.
             let headed = self.columns.iter().find(|column| column.head.eq_ignore_ascii_case(name));
             let failure = unknown(name, "for the filter", known());
@@ -316,7 +317,7 @@ mod tests {
     ];
 
     fn shown(form: &str, options: &ListOptions) -> String {
-        let members = Members(&["name", "grams", "more"]);
+        let members = Members::These(&["name", "grams", "more"]);
         let list = List { columns: &COLUMNS, members, name: |fruit| format!("fruit/{}", fruit.name) };
         let items = json!([
             {"name": "pear", "grams": 150, "more": {"colour": "green, \"light\""}},

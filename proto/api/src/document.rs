@@ -4,38 +4,16 @@ use std::sync::LazyLock;
 
 use serde_json::{Map, Value, json};
 
+use crate::LIMIT_MAX;
 use crate::catalogue::{Entry, UNKNOWN_PATH};
-use crate::operation::{Body, Content, Kind, Operation, Parameter, ParameterLocation, Success, Verb};
+use crate::operations::operation::{Body, Content, Kind, Operation, Parameter, ParameterLocation, Success, Verb};
 use crate::operations::operations;
-use crate::{LIMIT_MAX, words};
-
-/// The schemas of all bodies, by name.
-const SCHEMAS: &str = include_str!("schemas.json");
+use crate::types::{self, Shape, of, schemas};
 
 /// The document, JSON.
 pub fn document() -> &'static Value {
     static DOCUMENT: LazyLock<Value> = LazyLock::new(write);
     &DOCUMENT
-}
-
-/// The schemas, by name.
-pub fn schemas() -> &'static Map<String, Value> {
-    // A test reads them, so that they are there.
-    static ALL: LazyLock<Map<String, Value>> = LazyLock::new(|| {
-        let mut schemas: Map<String, Value> = serde_json::from_str(SCHEMAS).unwrap_or_default();
-        for (schema, member, words) in [
-            ("Job", "reason", words::REASONS),
-            ("Job", "failure_kind", words::FAILURES),
-            ("Job", "door", words::DOORS),
-            ("Change", "change", words::CHANGES),
-        ] {
-            if let Some(member) = schemas.get_mut(schema).and_then(|schema| schema["properties"].get_mut(member)) {
-                member["enum"] = words.into();
-            }
-        }
-        schemas
-    });
-    &ALL
 }
 
 /// The groups of operations, each with what begins the paths of its own.
@@ -156,13 +134,13 @@ fn parameter(parameter: &Parameter, compatible: bool) -> Value {
 }
 
 fn body(body: Body) -> Option<Value> {
-    let json = |name, required: bool| {
-        Some(json!({ "required": required, "content": { "application/json": { "schema": reference(name) } } }))
+    let json = |shape, required: bool| {
+        Some(json!({ "required": required, "content": { "application/json": { "schema": reference(shape) } } }))
     };
     match body {
         Body::None => None,
-        Body::Json(name) => json(name, true),
-        Body::MaybeJson(name) => json(name, false),
+        Body::Json(shape) => json(shape, true),
+        Body::MaybeJson(shape) => json(shape, false),
         Body::Package => {
             let bytes = json!({ "schema": { "type": "string", "format": "binary" } });
             Some(json!({ "required": true, "content": { "application/octet-stream": bytes } }))
@@ -174,12 +152,12 @@ fn answer(success: &Success) -> Value {
     let mut contents = Map::new();
     for content in success.contents {
         let (kind, body) = match content {
-            Content::Json(name) => ("application/json", json!({ "schema": reference(name) })),
-            Content::List(name) => {
-                ("application/json", json!({ "schema": { "type": "array", "items": reference(name) } }))
+            Content::Json(shape) => ("application/json", json!({ "schema": reference(*shape) })),
+            Content::List(shape) => {
+                ("application/json", json!({ "schema": { "type": "array", "items": reference(*shape) } }))
             }
-            Content::Events(name) => {
-                let says = format!("events whose data are JSON of the schema {name}");
+            Content::Events(shape) => {
+                let says = format!("events whose data are JSON of the schema {}", shape.name());
                 ("text/event-stream", json!({ "schema": { "type": "string", "description": says } }))
             }
             Content::Other(kind) => (*kind, json!({})),
@@ -196,8 +174,8 @@ fn answer(success: &Success) -> Value {
 fn refusal(entries: &[Entry]) -> Value {
     let says: Vec<String> = entries.iter().map(|entry| format!("{} {}", entry.code, entry.title)).collect();
     let mut contents = json!({
-        "application/json": { "schema": reference("Error") },
-        "application/problem+json": { "schema": reference("Problem") },
+        "application/json": { "schema": reference(of::<types::Error>()) },
+        "application/problem+json": { "schema": reference(of::<types::Problem>()) },
     });
     if entries.contains(&UNKNOWN_PATH) {
         contents["text/plain"] = json!({});
@@ -209,8 +187,8 @@ fn refusal(entries: &[Entry]) -> Value {
     })
 }
 
-fn reference(schema: &str) -> Value {
-    json!({ "$ref": format!("#/components/schemas/{schema}") })
+fn reference(shape: Shape) -> Value {
+    json!({ "$ref": format!("#/components/schemas/{}", shape.name()) })
 }
 
 fn header_references(names: &[&str]) -> Map<String, Value> {

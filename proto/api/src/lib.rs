@@ -5,16 +5,16 @@
 
 pub mod catalogue;
 mod document;
-mod operation;
 mod operations;
 #[cfg(test)]
 mod reference;
 mod route;
+pub mod types;
 pub mod words;
 
 pub use catalogue::Entry;
-pub use document::{document, schemas};
-pub use operation::{
+pub use document::document;
+pub use operations::operation::{
     Body, Content, Kind, Operation, Ownership, Parameter, ParameterLocation, Success, Verb, status_of,
 };
 pub use operations::{
@@ -22,6 +22,7 @@ pub use operations::{
     Orchestrators, Policies, Questions, Skills, Triggers, operations,
 };
 pub use route::{Names, Route, bytes_decoded, percent_decoded, route};
+pub use types::schemas;
 
 /// The most entries of one page of a list.
 pub const LIMIT_MAX: u64 = 1_000;

@@ -18,7 +18,8 @@ macro_rules! operation_ids {
                 }
             }
 
-            const fn id(self) -> $crate::OperationId {
+            /// Which operation it is.
+            pub const fn id(self) -> $crate::OperationId {
                 $crate::OperationId::$subject(self)
             }
         }
@@ -41,6 +42,14 @@ macro_rules! subjects {
         }
 
         impl OperationId {
+            /// Its row.
+            pub fn row(self) -> &'static Operation {
+                let rows = match self {
+                    $(Self::$subject(_) => $module::OPERATIONS,)*
+                };
+                rows.iter().find(|row| row.id == self).unwrap_or(&FORGOTTEN)
+            }
+
             /// What programs call it.
             pub const fn name(self) -> &'static str {
                 match self {
@@ -54,9 +63,10 @@ macro_rules! subjects {
     };
 }
 
+pub(crate) mod operation;
 mod parts;
 
-use crate::operation::Operation;
+use operation::Operation;
 pub(crate) use parts::NAMESPACE;
 
 subjects! {
@@ -78,6 +88,10 @@ subjects! {
     audit Audit,
 }
 
+/// The row of an operation without one. A test finds that there is none; if there were, nobody could use it but those who may change who may do
+/// what.
+const FORGOTTEN: Operation = parts::forgotten();
+
 /// Every operation, by subject.
 pub fn operations() -> impl Iterator<Item = &'static Operation> {
     SUBJECTS.iter().copied().flatten()
@@ -93,6 +107,7 @@ mod tests {
         names.sort_unstable();
         assert!(names.is_sorted_by(|a, b| a < b), "{names:?}");
         for operation in operations() {
+            assert!(std::ptr::eq(operation.id.row(), operation), "{:?}", operation.id);
             let same = operations().filter(|other| other.path == operation.path && other.verb == operation.verb);
             assert_eq!(same.count(), 1, "{:?}", operation.id);
         }

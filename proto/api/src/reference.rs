@@ -5,9 +5,10 @@ use std::fmt::Write;
 use expect_test::expect_file;
 use serde_json::Value;
 
-use crate::document::{path_parameter, schemas};
-use crate::operation::{ALWAYS, Body, Content, Kind, Operation, Ownership, ParameterLocation};
+use crate::document::path_parameter;
+use crate::operations::operation::{ALWAYS, Body, Content, Kind, Operation, Ownership, ParameterLocation};
 use crate::operations::operations;
+use crate::types::schemas;
 
 const INTRODUCTION: &str = "\
 # HTTP operations
@@ -71,8 +72,8 @@ fn describe(operation: &Operation, page: &mut String) {
     }
     match operation.body {
         Body::None => {}
-        Body::Json(name) => writeln!(page, "* body: {}", anchor(name)).expect("text grows"),
-        Body::MaybeJson(name) => writeln!(page, "* body: {}, or none", anchor(name)).expect("text grows"),
+        Body::Json(shape) => writeln!(page, "* body: {}", anchor(&shape.name())).expect("text grows"),
+        Body::MaybeJson(shape) => writeln!(page, "* body: {}, or none", anchor(&shape.name())).expect("text grows"),
         Body::Package => page.push_str("* body: a package, a tar archive compressed with gzip\n"),
     }
     page.push_str("\n| status | answer |\n|---|---|\n");
@@ -95,9 +96,9 @@ fn describe(operation: &Operation, page: &mut String) {
 
 fn content(content: &Content) -> String {
     match content {
-        Content::Json(name) => anchor(name),
-        Content::List(name) => format!("an array of {}", anchor(name)),
-        Content::Events(name) => format!("`text/event-stream` of {}", anchor(name)),
+        Content::Json(shape) => anchor(&shape.name()),
+        Content::List(shape) => format!("an array of {}", anchor(&shape.name())),
+        Content::Events(shape) => format!("`text/event-stream` of {}", anchor(&shape.name())),
         Content::Other(kind) => format!("`{kind}`"),
     }
 }

@@ -4,18 +4,18 @@ use std::sync::LazyLock;
 
 use http::Method;
 
-use crate::operation::{Operation, Verb};
+use crate::operations::operation::{Operation, Verb};
 use crate::operations::operations;
 
 /// A path of the interface, as a request names it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Route {
     node: &'static Node,
-    /// What stands in the place of its parameters.
+    /// What stands for its parameters.
     pub names: Names,
 }
 
-/// What stands in the place of the parameters of a path, decoded and not empty. A path has at most two.
+/// What stands for the parameters of a path, decoded and not empty. A path has at most two.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Names {
     /// The first; empty if the path has none.

@@ -79,7 +79,7 @@ const ARROWS: &[(&str, &str)] = &[
     ("xtask", "notice"),
     (
         "atlas-cli",
-        "access audit bundled checks contract dev documents env graph mcp-spec model oauth offline package secrets tls tool-runner turn types",
+        "access api audit bundled checks contract dev documents env graph mcp-spec model oauth offline package secrets tls tool-runner turn types",
     ),
     ("atlas-compat", "bundled cli contract dev env mcp-spec package policy turn types"),
     ("atlas-dev", "controller env telemetry types worker"),

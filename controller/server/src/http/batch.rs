@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use atlas_api::types::{self, of};
 use atlas_service::{Caller, Error, Submission, Submitted};
 use bytes::Bytes;
 use http::StatusCode;
@@ -92,7 +93,7 @@ fn read_job(caller: &Caller, index: usize, text: &Bytes) -> Result<Submission, P
     struct Key {
         idempotency_key: Option<String>,
     }
-    check_members("BatchJob", text)?;
+    check_members(of::<types::BatchJob>(), text)?;
     let (mut submission, _) = read_submission(text)?;
     let Key { idempotency_key } = serde_json::from_slice(text)
         .map_err(|_| Problem::malformed("'idempotency_key' must be a string and must not be repeated"))?;

@@ -1,5 +1,6 @@
 //! `/api/chains` (compatibility §15.2).
 
+use atlas_api::types::{self, of};
 use atlas_service::{Caller, ChainSource, ChainStart};
 use bytes::Bytes;
 use http::StatusCode;
@@ -18,7 +19,7 @@ pub(crate) async fn start(door: &HttpDoor, caller: &Caller, request: &mut Reques
     let body = request.body(door, door.limits.body_bytes_max).await?;
     let (start, unknown) = read(&body)?;
     let strict = request.query().flag("strict")?;
-    let warnings = ignored_members("ChainStart", unknown.iter().map(String::as_str), strict)?;
+    let warnings = ignored_members(of::<types::ChainStart>(), unknown.iter().map(String::as_str), strict)?;
     let wait = request.query().seconds("wait", door.limits.wait_max)?;
     let id = door.service.start_chain(caller, start).await?.execution();
     let answer = match wait {

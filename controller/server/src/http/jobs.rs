@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
+use atlas_api::types::{self, of};
 use atlas_model::NanoDollars;
 use atlas_service::{Caller, Decision, Error, ForkRequest, JobQuery, Set, Shown, StepQuery, Submission, View};
 use atlas_types::{AgentName, JobStatus, LABELS_MAX, Micros, QuestionRule, Timestamp};
@@ -37,7 +38,8 @@ pub(crate) async fn submit(door: &HttpDoor, caller: &Caller, request: &mut Reque
     let body = request.body(door, door.limits.body_bytes_max).await?;
     let (mut submission, unknown) = read_submission(&body)?;
     let query = request.query();
-    let warnings = ignored_members("Submission", unknown.iter().map(|name| &**name), query.flag("strict")?)?;
+    let warnings =
+        ignored_members(of::<types::Submission>(), unknown.iter().map(|name| &**name), query.flag("strict")?)?;
     submission.refuse = query.get("validate").as_deref() == Some("refuse");
     submission.only_agents = query.get("only").as_deref() == Some("agent");
     let (wait, family) = (query.seconds("wait", door.limits.wait_max)?, query.flag("family")?);

@@ -9,7 +9,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::de::IgnoredAny;
 use serde_json::Value;
 
-use atlas_api::{Body, Kind, LIMIT_MAX, Operation, ParameterLocation, Verb, schemas};
+use atlas_api::types::{self, Shape};
+use atlas_api::{Body, Kind, LIMIT_MAX, Operation, ParameterLocation, Verb};
 
 use super::answer::Problem;
 use super::query::Query;
@@ -41,7 +42,7 @@ pub(crate) fn check_query(operation: &Operation, query: &Query<'_>) -> Result<()
 /// Refuses a JSON body with a member that this operation does not know.
 pub(crate) fn check_body(operation: &Operation, body: &[u8]) -> Result<(), Problem> {
     match operation.body {
-        Body::Json(schema) | Body::MaybeJson(schema) if !operation.compatible => check_members(schema, body),
+        Body::Json(shape) | Body::MaybeJson(shape) if !operation.compatible => check_members(shape, body),
         _ => Ok(()),
     }
 }
@@ -51,21 +52,22 @@ pub(crate) fn refuses_body(operation: &Operation) -> bool {
     operation.verb != Verb::Get && !operation.compatible && matches!(operation.body, Body::None)
 }
 /// The members that Atlas for Python has in the bodies of its paths.
-const OF_PYTHON: [(&str, &[&str]); 3] = [
-    ("Submission", &["agent", "input", "priority"]),
-    ("ChainStart", &["chain", "input"]),
-    ("OrchestratorName", &["name"]),
+const OF_PYTHON: [(Shape, &[&str]); 3] = [
+    (types::of::<types::Submission>(), &["agent", "input", "priority"]),
+    (types::of::<types::ChainStart>(), &["chain", "input"]),
+    (types::of::<types::OrchestratorName>(), &["name"]),
 ];
 
 /// Warnings about members of a body on a path of Atlas for Python that mean nothing. One that looks like a member of ours is refused, and in a
 /// `strict` request each is.
 pub(crate) fn ignored_members<'a>(
-    schema: &str,
+    shape: Shape,
     names: impl IntoIterator<Item = &'a str>,
     strict: bool,
 ) -> Result<Vec<String>, Problem> {
-    let known: Vec<&str> = schemas().get(schema).map(members_of).unwrap_or_default().into_iter().collect();
-    let of_python = OF_PYTHON.iter().find(|(name, _)| *name == schema).map_or(&[][..], |(_, members)| members);
+    let known: Vec<&str> = shape.members().collect::<BTreeSet<_>>().into_iter().collect();
+    let of_python =
+        OF_PYTHON.iter().find(|(known, _)| known.name() == shape.name()).map_or(&[][..], |(_, members)| members);
     let ours: Vec<&str> = known.iter().copied().filter(|name| !of_python.contains(name)).collect();
     let mut warnings = Vec::new();
     for name in names {
@@ -82,12 +84,6 @@ pub(crate) fn ignored_members<'a>(
 /// Most characters of a name that is shown.
 const SHOWN_MAX: usize = 64;
 
-/// The members of a schema. A request of several forms has the members of all; its reader refuses a mixture.
-fn members_of(schema: &Value) -> BTreeSet<&str> {
-    let forms = schema["oneOf"].as_array().map_or(std::slice::from_ref(schema), Vec::as_slice);
-    forms.iter().filter_map(|form| form["properties"].as_object()).flatten().map(|(name, _)| name.as_str()).collect()
-}
-
 /// The known name that looks like this one, or differs from it by a unit at its end: `budget` means `budget_usd`.
 fn meant<'k>(name: &str, known: &[&'k str]) -> Option<&'k str> {
     let is_longer = |name: &str, than: &str| name.strip_prefix(than).is_some_and(|rest| rest.starts_with('_'));
@@ -95,10 +91,10 @@ fn meant<'k>(name: &str, known: &[&'k str]) -> Option<&'k str> {
     atlas_contract::nearest(name, known.iter().copied()).or_else(by_unit)
 }
 
-/// Refuses an object with a member that a schema of the interface does not have. A value that is not an object is refused by its reader.
-pub(crate) fn check_members(schema: &str, object: &[u8]) -> Result<(), Problem> {
+/// Refuses an object with a member that a type of the interface does not have. A value that is not an object is refused by its reader.
+pub(crate) fn check_members(shape: Shape, object: &[u8]) -> Result<(), Problem> {
     let Ok(members) = serde_json::from_slice::<BTreeMap<String, IgnoredAny>>(object) else { return Ok(()) };
-    let known = schemas().get(schema).map(members_of).unwrap_or_default();
+    let known: BTreeSet<&str> = shape.members().collect();
     if known.is_empty() {
         return Ok(());
     }
@@ -170,8 +166,11 @@ mod tests {
         check("/api/jobs", "vlidate=refuse", r#"{"agnt": "echo"}"#, &expect!["fine"]);
     }
 
-    fn ignored(schema: &str, names: &[&str], strict: bool, expected: &Expect) {
-        let said = match ignored_members(schema, names.iter().copied(), strict) {
+    const SUBMISSION: Shape = types::of::<types::Submission>();
+    const CHAIN_START: Shape = types::of::<types::ChainStart>();
+
+    fn ignored(shape: Shape, names: &[&str], strict: bool, expected: &Expect) {
+        let said = match ignored_members(shape, names.iter().copied(), strict) {
             Ok(warnings) => warnings.join("\n"),
             Err(problem) => format!("refused: {}", problem.into_error()),
         };
@@ -181,7 +180,7 @@ mod tests {
     #[test]
     fn members_that_are_ignored_are_named_unless_they_look_like_ours() {
         ignored(
-            "Submission",
+            SUBMISSION,
             &["inptu", "metadata", "a\"\u{e9}\n"],
             false,
             &expect![[r#"
@@ -190,36 +189,36 @@ mod tests {
                 the member 'a\"\u{e9}\n' is ignored"#]],
         );
         ignored(
-            "Submission",
+            SUBMISSION,
             &["inptu"],
             true,
             &expect![[r#"refused: unknown member "inptu"; did you mean "input"?"#]],
         );
         ignored(
-            "Submission",
+            SUBMISSION,
             &["timout"],
             false,
             &expect![[r#"refused: unknown member "timout"; did you mean "timeout"?"#]],
         );
         for (name, meant) in [("budget", "budget_usd"), ("timeout_seconds", "timeout"), ("label", "labels")] {
-            let refused = ignored_members("Submission", [name], false).expect_err(name).into_error().to_string();
+            let refused = ignored_members(SUBMISSION, [name], false).expect_err(name).into_error().to_string();
             assert_eq!(refused, format!("unknown member \"{name}\"; did you mean \"{meant}\"?"));
         }
-        ignored("ChainStart", &["inputs"], false, &expect!["the member 'inputs' is ignored; did you mean 'input'?"]);
+        ignored(CHAIN_START, &["inputs"], false, &expect!["the member 'inputs' is ignored; did you mean 'input'?"]);
         ignored(
-            "ChainStart",
+            CHAIN_START,
             &["prioritiy"],
             false,
             &expect![[r#"refused: unknown member "prioritiy"; did you mean "priority"?"#]],
         );
-        ignored("OrchestratorName", &["nmae"], false, &expect!["the member 'nmae' is ignored; did you mean 'name'?"]);
+        ignored(types::of::<types::OrchestratorName>(), &["nmae"], false, &expect!["the member 'nmae' is ignored; did you mean 'name'?"]);
     }
 
     #[test]
     fn the_members_of_atlas_for_python_exist() {
-        for (schema, members) in OF_PYTHON {
-            let known = schemas().get(schema).map(members_of).unwrap_or_default();
-            assert!(members.iter().all(|member| known.contains(member)), "{schema}");
+        for (shape, members) in OF_PYTHON {
+            let known: Vec<&str> = shape.members().collect();
+            assert!(members.iter().all(|member| known.contains(member)), "{shape:?}");
         }
     }
 }

@@ -1,5 +1,6 @@
 //! `/api/orchestrator` (compatibility §15.7). Its other settings are at `/api/objects/routing/default`.
 
+use atlas_api::types::{self, of};
 use atlas_service::Caller;
 use http::StatusCode;
 use serde_json::{Value, json};
@@ -31,7 +32,8 @@ pub(crate) async fn select(door: &HttpDoor, caller: &Caller, request: &mut Reque
     let given = body.remove("name");
     // Without the name, a misspelt one would select the default orchestrator.
     let strict = given.is_none() || request.query().flag("strict")?;
-    let warnings = ignored_members("OrchestratorName", body.keys().map(String::as_str).take(UNKNOWN_MAX), strict)?;
+    let warnings =
+        ignored_members(of::<types::OrchestratorName>(), body.keys().map(String::as_str).take(UNKNOWN_MAX), strict)?;
     let name = match &given {
         None | Some(Value::Null) => None,
         Some(Value::String(name)) => Some(name.as_str()).filter(|name| !name.is_empty()),

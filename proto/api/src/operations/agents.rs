@@ -2,6 +2,7 @@
 
 use atlas_access::Right;
 
+use super::operation::{Body, Content, Kind, Operation};
 use super::parts::{
     BODY, CONSISTENCY, IDEMPOTENCY_KEY, LIMIT_OF_ALL, OFFSET, READ, STORED, VIEW, WRITE, created, delete, get,
     in_namespace, ok, post, query, word,
@@ -10,7 +11,10 @@ use crate::catalogue::{
     AGENT_IN_USE, CHAIN_CYCLE, CLUSTER_FULL, CONTRACT_REFUSED, LIMIT_REACHED, NAMESPACE_FULL, NAMESPACE_LIMIT,
     PACKAGE_REFUSED, PEERS_AWAY, POLICY_DENIED, UNKNOWN_AGENT, UNKNOWN_REVISION, VERSION_TAKEN,
 };
-use crate::operation::{Body, Content, Kind, Operation};
+use crate::types::{
+    Acceptance, Agent, AgentDetails, AgentVersion, Deletion, DeprecateRequest, Deprecation, Registration, Retirement,
+    RollbackRequest, RolledBack,
+};
 
 operation_ids! {
     /// Agents and skills.
@@ -44,7 +48,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
             VIEW,
             CONSISTENCY,
         ])
-        .answers(&[ok("the versions", &[Content::List("Agent")])])
+        .answers(&[ok("the versions", &[Content::list::<Agent>()])])
         .refuses(&[READ, STORED]),
     post(
         Agents::RegisterAgent.id(),
@@ -57,7 +61,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
         IDEMPOTENCY_KEY,
     ])
     .body(Body::Package)
-    .answers(&[created("the version is registered", &[Content::Json("Registered")])])
+    .answers(&[created("the version is registered", &[Content::json::<Registration>()])])
     .refuses(&[
         WRITE,
         BODY,
@@ -81,7 +85,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
         "One version with its schemas and its contract.",
     )
     .takes(&[query("version", Kind::Text, "a requirement such as `^1.2.0`; defaults to the latest"), CONSISTENCY])
-    .answers(&[ok("the version", &[Content::Json("AgentDetails")])])
+    .answers(&[ok("the version", &[Content::json::<AgentDetails>()])])
     .refuses(&[READ, STORED, &[UNKNOWN_AGENT]]),
     get(
         Agents::ListVersions.id(),
@@ -90,7 +94,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
         "The versions of one agent, including retired ones.",
     )
     .takes(&[CONSISTENCY])
-    .answers(&[ok("the versions", &[Content::List("AgentVersion")])])
+    .answers(&[ok("the versions", &[Content::list::<AgentVersion>()])])
     .refuses(&[READ, STORED, &[UNKNOWN_AGENT]]),
     get(
         Agents::GetVersion.id(),
@@ -99,7 +103,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
         "One version, retired or not.",
     )
     .takes(&[CONSISTENCY])
-    .answers(&[ok("the version", &[Content::Json("AgentDetails")])])
+    .answers(&[ok("the version", &[Content::json::<AgentDetails>()])])
     .refuses(&[READ, STORED, &[UNKNOWN_AGENT]]),
     post(
         Agents::ResumeAgent.id(),
@@ -108,7 +112,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
         "Closes the circuit of a version: its jobs start as usual again.",
     )
     .takes(&[IDEMPOTENCY_KEY])
-    .answers(&[ok("it is closed", &[Content::Json("Accepted")])])
+    .answers(&[ok("it is closed", &[Content::json::<Acceptance>()])])
     .refuses(&[WRITE, &[UNKNOWN_AGENT]]),
     post(
         Agents::RollBackAgent.id(),
@@ -117,8 +121,8 @@ pub(super) const OPERATIONS: &[Operation] = &[
         "Registers an earlier package of a version again: that of a revision, or the one before the package of now.",
     )
     .takes(&[IDEMPOTENCY_KEY])
-    .body(Body::MaybeJson("RollbackRequest"))
-    .answers(&[ok("the version has the earlier package", &[Content::Json("RolledBack")])])
+    .body(Body::maybe_json::<RollbackRequest>())
+    .answers(&[ok("the version has the earlier package", &[Content::json::<RolledBack>()])])
     .refuses(&[
         WRITE,
         BODY,
@@ -141,7 +145,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
         "Retires a version: it accepts no new jobs; its existing jobs finish.",
     )
     .takes(&[IDEMPOTENCY_KEY])
-    .answers(&[ok("the version is retired", &[Content::Json("Retired")])])
+    .answers(&[ok("the version is retired", &[Content::json::<Retirement>()])])
     .refuses(&[WRITE, &[UNKNOWN_AGENT]]),
     post(
         Agents::DeleteAgent.id(),
@@ -150,7 +154,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
         "Deletes a retired version that no waiting or running job uses.",
     )
     .takes(&[IDEMPOTENCY_KEY])
-    .answers(&[ok("the version is deleted", &[Content::Json("Deleted")])])
+    .answers(&[ok("the version is deleted", &[Content::json::<Deletion>()])])
     .refuses(&[WRITE, &[UNKNOWN_AGENT, AGENT_IN_USE]]),
     post(
         Agents::DeprecateAgent.id(),
@@ -159,7 +163,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
         "Marks a version as deprecated; it still accepts jobs.",
     )
     .takes(&[IDEMPOTENCY_KEY])
-    .body(Body::MaybeJson("DeprecateRequest"))
-    .answers(&[ok("the version is marked", &[Content::Json("Deprecated")])])
+    .body(Body::maybe_json::<DeprecateRequest>())
+    .answers(&[ok("the version is marked", &[Content::json::<Deprecation>()])])
     .refuses(&[WRITE, BODY, &[UNKNOWN_AGENT]]),
 ];

@@ -2,9 +2,10 @@
 
 use atlas_access::Right;
 
+use super::operation::{Content, Kind, Operation};
 use super::parts::{READ, get, in_cluster, ok, query, word};
 use crate::catalogue::{NOT_CONFIGURED, UNKNOWN_MEMBER};
-use crate::operation::{Content, Kind, Operation};
+use crate::types::AuditPage;
 
 operation_ids! {
     /// Who did what.
@@ -31,5 +32,5 @@ pub(super) const OPERATIONS: &[Operation] = &[get(
     query("since", Kind::Number, "not before this time, Unix seconds"),
     query("until", Kind::Number, "before this time, Unix seconds"),
 ])
-.answers(&[ok("the records, and where the next page begins", &[Content::Json("AuditPage")])])
+.answers(&[ok("the records, and where the next page begins", &[Content::json::<AuditPage>()])])
 .refuses(&[READ, &[NOT_CONFIGURED, UNKNOWN_MEMBER]])];

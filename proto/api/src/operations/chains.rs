@@ -2,12 +2,13 @@
 
 use atlas_access::Right;
 
+use super::operation::{Body, Content, Kind, Operation};
 use super::parts::{
-    BODY, CONSISTENCY, IDEMPOTENCY_KEY, LIMIT, OWN_OR_CONTROL, READ, STORED, VIEW, WRITE, created, get, in_namespace,
-    ok, post, query,
+    BODY, CONSISTENCY, IDEMPOTENCY_KEY, LIMIT, OWN_OR_CONTROL, READ, STORED, STRICT, VIEW, WRITE, created, get,
+    in_namespace, ok, post, query,
 };
 use crate::catalogue::{CHAIN_CYCLE, CLUSTER_FULL, LIMIT_REACHED, UNKNOWN_OBJECT, UNKNOWN_OBJECT_KIND, UNKNOWN_RUN};
-use crate::operation::{Body, Content, Kind, Operation};
+use crate::types::{Cancellation, ChainCheck, ChainId, ChainRun, ChainStart, ChainToCheck, ChainTree};
 
 operation_ids! {
     /// Chains and their runs.
@@ -32,12 +33,13 @@ pub(super) const OPERATIONS: &[Operation] = &[
     .takes(&[
         query("wait", Kind::Number, "seconds to wait for the end of the run, which is then the answer"),
         VIEW,
+        STRICT,
         IDEMPOTENCY_KEY,
     ])
-    .body(Body::Json("ChainStart"))
+    .body(Body::json::<ChainStart>())
     .answers(&[
-        created("the run is pending", &[Content::Json("ChainId")]),
-        ok("with `wait`: the run", &[Content::Json("ChainRun")]),
+        created("the run is pending", &[Content::json::<ChainId>()]),
+        ok("with `wait`: the run", &[Content::json::<ChainRun>()]),
     ])
     .refuses(&[WRITE, BODY, STORED, &[UNKNOWN_OBJECT, LIMIT_REACHED, CLUSTER_FULL, UNKNOWN_RUN]]),
     post(
@@ -46,8 +48,8 @@ pub(super) const OPERATIONS: &[Operation] = &[
         "/api/chains/check",
         "Shows how each step of a chain gets its input from the step before. Nothing runs.",
     )
-    .body(Body::Json("ChainStart"))
-    .answers(&[ok("the steps and the joins between them", &[Content::Json("ChainCheck")])])
+    .body(Body::json::<ChainToCheck>())
+    .answers(&[ok("the steps and the joins between them", &[Content::json::<ChainCheck>()])])
     .refuses(&[READ, BODY, STORED, &[UNKNOWN_OBJECT, UNKNOWN_OBJECT_KIND, CHAIN_CYCLE]]),
     get(
         Chains::ListChainRuns.id(),
@@ -57,12 +59,12 @@ pub(super) const OPERATIONS: &[Operation] = &[
     )
     .compatible()
     .takes(&[query("status", Kind::Text, "only runs with this status"), LIMIT, VIEW, CONSISTENCY])
-    .answers(&[ok("the runs", &[Content::List("ChainRun")])])
+    .answers(&[ok("the runs", &[Content::list::<ChainRun>()])])
     .refuses(&[READ, STORED]),
     get(Chains::GetChainRun.id(), in_namespace(Right::JobsRead), "/api/chains/{id}", "One run of a chain.")
         .compatible()
         .takes(&[query("wait", Kind::Number, "seconds to wait for the end of the run"), VIEW, CONSISTENCY])
-        .answers(&[ok("the run", &[Content::Json("ChainRun")])])
+        .answers(&[ok("the run", &[Content::json::<ChainRun>()])])
         .refuses(&[READ, STORED, &[UNKNOWN_RUN]]),
     get(
         Chains::GetChainTree.id(),
@@ -71,7 +73,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
         "One run of a chain with the jobs of its steps, their retries and the jobs that they spawned.",
     )
     .takes(&[CONSISTENCY])
-    .answers(&[ok("the run in its full view, with the jobs", &[Content::Json("ChainTree")])])
+    .answers(&[ok("the run in its full view, with the jobs", &[Content::json::<ChainTree>()])])
     .refuses(&[READ, STORED, &[UNKNOWN_RUN]]),
     post(
         Chains::CancelChainRun.id(),
@@ -80,6 +82,6 @@ pub(super) const OPERATIONS: &[Operation] = &[
         "Cancels a run and the job of its current step.",
     )
     .takes(&[IDEMPOTENCY_KEY])
-    .answers(&[ok("whether it was cancelled; false if it had ended", &[Content::Json("Cancelled")])])
+    .answers(&[ok("whether it was cancelled; false if it had ended", &[Content::json::<Cancellation>()])])
     .refuses(&[WRITE, &[UNKNOWN_RUN]]),
 ];

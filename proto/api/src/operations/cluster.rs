@@ -2,6 +2,7 @@
 
 use atlas_access::Right;
 
+use super::operation::{Body, Content, Operation};
 use super::parts::{
     BODY, IDEMPOTENCY_KEY, LIMIT_OF_ALL, OFFSET, READ, WRITE, created, delete, get, in_cluster, ok, post,
 };
@@ -9,7 +10,9 @@ use crate::catalogue::{
     CLUSTER_FULL, LIMIT_REACHED, MALFORMED, MEMBER_BEHIND, MEMBERSHIP_REFUSED, NO_BACKUP, NO_TLS, NOT_CONFIGURED,
     UNKNOWN_MEMBER,
 };
-use crate::operation::{Body, Content, Operation};
+use crate::types::{
+    ClusterView, Member, Policy, Removal, Revocation, RevokeRequest, Token, TokenRequest, Transfer, TransferRequest,
+};
 
 operation_ids! {
     /// The cluster.
@@ -34,7 +37,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
         "The security policy of the cluster.",
     )
     .compatible()
-    .answers(&[ok("the policy", &[Content::Json("Policy")])])
+    .answers(&[ok("the policy", &[Content::json::<Policy>()])])
     .refuses(&[&[MALFORMED, NOT_CONFIGURED]]),
     get(
         Cluster::Cluster.id(),
@@ -42,7 +45,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
         "/api/cluster",
         "Leader, log positions, reachable voters and members of the cluster.",
     )
-    .answers(&[ok("the cluster as this controller sees it", &[Content::Json("Cluster")])])
+    .answers(&[ok("the cluster as this controller sees it", &[Content::json::<ClusterView>()])])
     .refuses(&[&[MALFORMED]]),
     get(
         Cluster::ListMembers.id(),
@@ -51,7 +54,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
         "The members by number, with their state.",
     )
     .takes(&[LIMIT_OF_ALL, OFFSET])
-    .answers(&[ok("the members", &[Content::List("Member")])])
+    .answers(&[ok("the members", &[Content::list::<Member>()])])
     .refuses(&[&[MALFORMED]]),
     delete(
         Cluster::RemoveMember.id(),
@@ -61,7 +64,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
     )
     .beside_the_log()
     .takes(&[IDEMPOTENCY_KEY])
-    .answers(&[ok("it is removed", &[Content::Json("Removed")])])
+    .answers(&[ok("it is removed", &[Content::json::<Removal>()])])
     .refuses(&[WRITE, &[UNKNOWN_MEMBER, MEMBERSHIP_REFUSED, MEMBER_BEHIND]]),
     post(
         Cluster::CreateJoinToken.id(),
@@ -70,8 +73,8 @@ pub(super) const OPERATIONS: &[Operation] = &[
         "Creates a token with which a controller or a node can join.",
     )
     .takes(&[IDEMPOTENCY_KEY])
-    .body(Body::MaybeJson("TokenRequest"))
-    .answers(&[created("the token, shown this once", &[Content::Json("Token")])])
+    .body(Body::maybe_json::<TokenRequest>())
+    .answers(&[created("the token, shown this once", &[Content::json::<Token>()])])
     .refuses(&[WRITE, BODY, &[LIMIT_REACHED, CLUSTER_FULL, NO_TLS]]),
     post(
         Cluster::RevokeJoinToken.id(),
@@ -80,8 +83,8 @@ pub(super) const OPERATIONS: &[Operation] = &[
         "Revokes a join token.",
     )
     .takes(&[IDEMPOTENCY_KEY])
-    .body(Body::Json("RevokeRequest"))
-    .answers(&[ok("the token is revoked", &[Content::Json("Revoked")])])
+    .body(Body::json::<RevokeRequest>())
+    .answers(&[ok("the token is revoked", &[Content::json::<Revocation>()])])
     .refuses(&[WRITE, BODY]),
     post(
         Cluster::TransferLeader.id(),
@@ -91,8 +94,8 @@ pub(super) const OPERATIONS: &[Operation] = &[
     )
     .beside_the_log()
     .takes(&[IDEMPOTENCY_KEY])
-    .body(Body::MaybeJson("TransferRequest"))
-    .answers(&[ok("the new leader", &[Content::Json("Transferred")])])
+    .body(Body::maybe_json::<TransferRequest>())
+    .answers(&[ok("the new leader", &[Content::json::<Transfer>()])])
     .refuses(&[WRITE, BODY, &[UNKNOWN_MEMBER, MEMBERSHIP_REFUSED, MEMBER_BEHIND]]),
     get(
         Cluster::Snapshot.id(),

@@ -2,9 +2,10 @@
 
 use atlas_access::Right;
 
+use super::operation::{Content, Operation};
 use super::parts::{CONSISTENCY, OWN_OR_CONTROL, READ, WRITE, delete, get, in_namespace, ok};
 use crate::catalogue::{OBJECT_CHANGED, OBJECT_IN_USE, UNKNOWN_OBJECT, UNKNOWN_OBJECT_KIND};
-use crate::operation::{Content, Operation};
+use crate::types::{Conversation, Deletion, McpServers};
 
 operation_ids! {
     /// Conversations with agents, and the agents as MCP servers.
@@ -24,7 +25,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
         "The conversations with agents, by id, without their messages.",
     )
     .takes(&[CONSISTENCY])
-    .answers(&[ok("the conversations", &[Content::List("Conversation")])])
+    .answers(&[ok("the conversations", &[Content::list::<Conversation>()])])
     .refuses(&[READ]),
     get(
         Conversations::GetConversation.id(),
@@ -33,7 +34,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
         "A conversation with its messages, the oldest first.",
     )
     .takes(&[CONSISTENCY])
-    .answers(&[ok("the conversation", &[Content::Json("Conversation")])])
+    .answers(&[ok("the conversation", &[Content::json::<Conversation>()])])
     .refuses(&[READ, &[UNKNOWN_OBJECT]]),
     delete(
         Conversations::DeleteConversation.id(),
@@ -41,7 +42,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
         "/api/conversations/{id}",
         "Deletes a conversation. The answer of a turn under way is not kept.",
     )
-    .answers(&[ok("the conversation is deleted", &[Content::Json("Deleted")])])
+    .answers(&[ok("the conversation is deleted", &[Content::json::<Deletion>()])])
     .refuses(&[WRITE, &[UNKNOWN_OBJECT_KIND, UNKNOWN_OBJECT, OBJECT_CHANGED, OBJECT_IN_USE]]),
     get(
         Conversations::McpRegistry.id(),
@@ -49,6 +50,6 @@ pub(super) const OPERATIONS: &[Operation] = &[
         "/.well-known/mcp/server.json",
         "The agents as MCP servers: names, titles, addresses and models.",
     )
-    .answers(&[ok("the servers", &[Content::Json("McpServers")])])
+    .answers(&[ok("the servers", &[Content::json::<McpServers>()])])
     .refuses(&[READ]),
 ];

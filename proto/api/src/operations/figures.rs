@@ -2,9 +2,10 @@
 
 use atlas_access::Right;
 
+use super::operation::{Content, Operation};
 use super::parts::{CONSISTENCY, METRICS, READ, get, in_cluster, ok, word};
 use crate::catalogue::{MALFORMED, UNKNOWN_AGENT};
-use crate::operation::{Content, Operation};
+use crate::types::{AgentFigures, AllFigures, Document, Health, Ready, Version};
 
 operation_ids! {
     /// Health, figures and pages.
@@ -29,18 +30,18 @@ pub(super) const OPERATIONS: &[Operation] = &[
     )
     .compatible()
     .takes(&[CONSISTENCY])
-    .answers(&[ok("the controller is healthy", &[Content::Json("Health")])])
+    .answers(&[ok("the controller is healthy", &[Content::json::<Health>()])])
     .refuses(&[READ]),
     get(Figures::Ready.id(), in_cluster(Right::Public), "/api/ready", "Whether this controller can serve requests.")
         .takes(&[word("alone", &["true", "false"], "`true` succeeds as well while no other member runs")])
-        .answers(&[ok("it can", &[Content::Json("Ready")])])
+        .answers(&[ok("it can", &[Content::json::<Ready>()])])
         .refuses(&[READ, &[MALFORMED]]),
     get(Figures::Version.id(), in_cluster(Right::Public), "/api/version", "The program and the cluster.")
-        .answers(&[ok("the versions", &[Content::Json("Version")])])
+        .answers(&[ok("the versions", &[Content::json::<Version>()])])
         .refuses(&[&[MALFORMED]]),
     get(Figures::Figures.id(), in_cluster(Right::MetricsRead), "/api/metrics", "Statistics of all agents.")
         .compatible()
-        .answers(&[ok("the figures", &[Content::Json("Figures")])])
+        .answers(&[ok("the figures", &[Content::json::<AllFigures>()])])
         .refuses(&[&[MALFORMED]]),
     get(
         Figures::FiguresOfAgent.id(),
@@ -49,7 +50,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
         "Statistics of one agent.",
     )
     .compatible()
-    .answers(&[ok("the figures", &[Content::Json("AgentFigures")])])
+    .answers(&[ok("the figures", &[Content::json::<AgentFigures>()])])
     .refuses(&[&[MALFORMED, UNKNOWN_AGENT]]),
     get(
         Figures::Metrics.id(),
@@ -73,6 +74,6 @@ pub(super) const OPERATIONS: &[Operation] = &[
         "/api/openapi.json",
         "This interface as an OpenAPI document.",
     )
-    .answers(&[ok("the document", &[Content::Json("Document")])])
+    .answers(&[ok("the document", &[Content::json::<Document>()])])
     .refuses(&[&[MALFORMED]]),
 ];

@@ -3,16 +3,20 @@
 use atlas_access::Right;
 use http::StatusCode;
 
+use super::operation::{Body, Content, Kind, Operation, Parameter, Success};
 use super::parts::{
-    BODY, CONSISTENCY, FAMILY, IDEMPOTENCY_KEY, JOB, LIMIT, OFFSET, OWN_OR_CONTROL, READ, STORED, VIEW, WRITE, created,
-    delete, get, in_namespace, ok, post, query, word,
+    BODY, CONSISTENCY, FAMILY, IDEMPOTENCY_KEY, JOB, LIMIT, OFFSET, OWN_OR_CONTROL, READ, STORED, STRICT, VIEW, WRITE,
+    created, delete, get, in_namespace, ok, post, query, word,
 };
 use crate::catalogue::{
     APPROVAL_NEEDED, CLUSTER_FULL, CONVERSATION_BUSY, DEPENDENCY_MISSING, INPUT_REFUSED, JOURNAL_GONE, LIMIT_REACHED,
     NAMESPACE_FULL, NAMESPACE_LIMIT, NO_SUCH_STEP, NOT_APPROVED, NOT_IN_DOUBT, OUTPUT_REFUSED, POLICY_DENIED,
     QUEUE_FULL, STEP_DIFFERS, TOO_LARGE, UNKNOWN_AGENT, UNKNOWN_OBJECT, WRONG_STATUS,
 };
-use crate::operation::{Body, Content, Kind, Operation, Parameter, Success};
+use crate::types::{
+    Batch, BatchResults, Cancellation, DoubtDecision, Erasure, Explanation, Fork, Id, Job, JobMessage, JobStep,
+    JobTree, LeftPermissions, Receipt, Resolution, SentMessage, Submission,
+};
 
 operation_ids! {
     /// Jobs, their steps, logs and traces.
@@ -56,12 +60,13 @@ pub(super) const OPERATIONS: &[Operation] = &[
         query("wait", Kind::Number, "seconds to wait for the end of the job; the answer is then the job"),
         FAMILY,
         VIEW,
+        STRICT,
         IDEMPOTENCY_KEY,
     ])
-    .body(Body::Json("Submission"))
+    .body(Body::json::<Submission>())
     .answers(&[
-        created("the job is queued, or waits for an approval", &[Content::Json("Id")]),
-        ok("with `wait`: the job after it has ended or the time has passed", &[Content::Json("Job")]),
+        created("the job is queued, or waits for an approval", &[Content::json::<Id>()]),
+        ok("with `wait`: the job after it has ended or the time has passed", &[Content::json::<Job>()]),
     ])
     .refuses(&[
         WRITE,
@@ -98,13 +103,13 @@ pub(super) const OPERATIONS: &[Operation] = &[
             ..IDEMPOTENCY_KEY
         },
     ])
-    .body(Body::Json("Batch"))
+    .body(Body::json::<Batch>())
     .answers(&[
-        created("all jobs are queued", &[Content::Json("BatchResults")]),
+        created("all jobs are queued", &[Content::json::<BatchResults>()]),
         Success {
             status: StatusCode::MULTI_STATUS,
             says: "some or all jobs were refused; `Retry-After` is present if repeating some of them may succeed",
-            contents: &[Content::Json("BatchResults")],
+            contents: &[Content::json::<BatchResults>()],
         },
     ])
     .refuses(&[BODY]),
@@ -127,7 +132,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
             VIEW,
             CONSISTENCY,
         ])
-        .answers(&[ok("the jobs; large payloads of a long list are null", &[Content::List("Job")])])
+        .answers(&[ok("the jobs; large payloads of a long list are null", &[Content::list::<Job>()])])
         .refuses(&[READ, STORED, JOB]),
     get(Jobs::GetJob.id(), in_namespace(Right::JobsRead), "/api/jobs/{id}", "One job.")
         .compatible()
@@ -137,7 +142,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
             VIEW,
             CONSISTENCY,
         ])
-        .answers(&[ok("the job", &[Content::Json("Job")])])
+        .answers(&[ok("the job", &[Content::json::<Job>()])])
         .refuses(&[READ, STORED, JOB]),
     delete(
         Jobs::DeleteJob.id(),
@@ -147,7 +152,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
     )
     .compatible()
     .takes(&[IDEMPOTENCY_KEY])
-    .answers(&[ok("whether it was cancelled", &[Content::Json("Cancelled")])])
+    .answers(&[ok("whether it was cancelled", &[Content::json::<Cancellation>()])])
     .refuses(&[WRITE, STORED, JOB]),
     get(
         Jobs::WaitForJob.id(),
@@ -161,7 +166,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
         word("questions", &["true", "false"], "`true` also returns a job that has an open question, or a job below it"),
         VIEW,
     ])
-    .answers(&[ok("the job", &[Content::Json("Job")])])
+    .answers(&[ok("the job", &[Content::json::<Job>()])])
     .refuses(&[READ, STORED, JOB]),
     get(
         Jobs::GetJobTree.id(),
@@ -170,7 +175,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
         "A job with the jobs that it spawned, except those that have left the state.",
     )
     .takes(&[CONSISTENCY])
-    .answers(&[ok("the job in its full view, with its children", &[Content::Json("JobTree")])])
+    .answers(&[ok("the job in its full view, with its children", &[Content::json::<JobTree>()])])
     .refuses(&[READ, STORED, JOB]),
     get(
         Jobs::GetJobPolicies.id(),
@@ -178,7 +183,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
         "/api/jobs/{id}/policies",
         "The permissions that policies leave the agent of a job.",
     )
-    .answers(&[ok("the permissions and the policies", &[Content::Json("LeftPermissions")])])
+    .answers(&[ok("the permissions and the policies", &[Content::json::<LeftPermissions>()])])
     .refuses(&[READ, STORED, JOB]),
     get(
         Jobs::ExplainJob.id(),
@@ -187,7 +192,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
         "Why a job waits, since when, and what would start it.",
     )
     .takes(&[CONSISTENCY])
-    .answers(&[ok("the reason, the estimate and the changes that start the job", &[Content::Json("Explained")])])
+    .answers(&[ok("the reason, the estimate and the changes that start the job", &[Content::json::<Explanation>()])])
     .refuses(&[READ, STORED, JOB]),
     get(
         Jobs::ListSteps.id(),
@@ -196,7 +201,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
         "The recorded steps of a job, in order.",
     )
     .takes(&[query("after", Kind::Whole, "only the steps after this number"), LIMIT, CONSISTENCY])
-    .answers(&[ok("the steps; large outcomes of a long list are null", &[Content::List("Step")])])
+    .answers(&[ok("the steps; large outcomes of a long list are null", &[Content::list::<JobStep>()])])
     .refuses(&[READ, STORED, JOB]),
     get(
         Jobs::GetReceipt.id(),
@@ -205,7 +210,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
         "A receipt of a job that has ended, which can be verified anywhere.",
     )
     .takes(&[CONSISTENCY])
-    .answers(&[ok("the entries of the receipt", &[Content::Json("Receipt")])])
+    .answers(&[ok("the entries of the receipt", &[Content::json::<Receipt>()])])
     .refuses(&[READ, STORED, JOB, &[WRONG_STATUS]]),
     post(
         Jobs::CancelJob.id(),
@@ -214,14 +219,14 @@ pub(super) const OPERATIONS: &[Operation] = &[
         "Cancels a pending or running job and the jobs that it spawned.",
     )
     .takes(&[IDEMPOTENCY_KEY])
-    .answers(&[ok("whether it was cancelled", &[Content::Json("Cancelled")])])
+    .answers(&[ok("whether it was cancelled", &[Content::json::<Cancellation>()])])
     .refuses(&[WRITE, STORED, JOB]),
     post(Jobs::RetryJob.id(), OWN_OR_CONTROL, "/api/jobs/{id}/retry", "Runs an ended job again as a new job.")
         .takes(&[
             word("resume", &["true", "false"], "`true` copies the recorded steps, which the new job does not repeat"),
             IDEMPOTENCY_KEY,
         ])
-        .answers(&[created("the new job is queued", &[Content::Json("Id")])])
+        .answers(&[created("the new job is queued", &[Content::json::<Id>()])])
         .refuses(&[
             WRITE,
             STORED,
@@ -248,7 +253,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
         "Erases the input, output, log, steps and error text of an ended job.",
     )
     .takes(&[IDEMPOTENCY_KEY])
-    .answers(&[ok("it is erased", &[Content::Json("Erased")])])
+    .answers(&[ok("it is erased", &[Content::json::<Erasure>()])])
     .refuses(&[WRITE, STORED, JOB, &[WRONG_STATUS]]),
     post(
         Jobs::EraseJobs.id(),
@@ -257,7 +262,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
         "Erases all jobs of a namespace, and its ended runs. All must have ended.",
     )
     .takes(&[IDEMPOTENCY_KEY])
-    .answers(&[ok("they are erased", &[Content::Json("Erased")])])
+    .answers(&[ok("they are erased", &[Content::json::<Erasure>()])])
     .refuses(&[WRITE, &[WRONG_STATUS]]),
     post(
         Jobs::ForkJob.id(),
@@ -266,8 +271,8 @@ pub(super) const OPERATIONS: &[Operation] = &[
         "Begins a new job with the first recorded steps of another one.",
     )
     .takes(&[IDEMPOTENCY_KEY])
-    .body(Body::Json("Fork"))
-    .answers(&[created("the new job is queued", &[Content::Json("Id")])])
+    .body(Body::json::<Fork>())
+    .answers(&[created("the new job is queued", &[Content::json::<Id>()])])
     .refuses(&[
         WRITE,
         BODY,
@@ -293,8 +298,8 @@ pub(super) const OPERATIONS: &[Operation] = &[
     ]),
     post(Jobs::ResolveJob.id(), in_namespace(Right::JobsControl), "/api/jobs/{id}/resolve", "Resolves a job in doubt.")
         .takes(&[IDEMPOTENCY_KEY])
-        .body(Body::Json("Decision"))
-        .answers(&[ok("the new status", &[Content::Json("Resolved")])])
+        .body(Body::json::<DoubtDecision>())
+        .answers(&[ok("the new status", &[Content::json::<Resolution>()])])
         .refuses(&[WRITE, BODY, STORED, JOB, &[NOT_IN_DOUBT, WRONG_STATUS, OUTPUT_REFUSED]]),
     post(
         Jobs::SendMessage.id(),
@@ -303,7 +308,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
         "Sends a message to a job that has not ended.",
     )
     .takes(&[IDEMPOTENCY_KEY])
-    .body(Body::Json("Message"))
-    .answers(&[ok("the job has the message in its inbox", &[Content::Json("Sent")])])
+    .body(Body::json::<JobMessage>())
+    .answers(&[ok("the job has the message in its inbox", &[Content::json::<SentMessage>()])])
     .refuses(&[WRITE, BODY, STORED, JOB, &[WRONG_STATUS, LIMIT_REACHED, CLUSTER_FULL]]),
 ];

@@ -2,11 +2,12 @@
 
 use atlas_access::Right;
 
+use super::operation::{Body, Content, Operation};
 use super::parts::{
     BODY, CONSISTENCY, IDEMPOTENCY_KEY, LIMIT_OF_ALL, OFFSET, READ, WRITE, delete, get, in_cluster, ok, post,
 };
 use crate::catalogue::{CLUSTER_FULL, LABEL_OF_WORKER, LIMIT_REACHED, NODE_BUSY, UNKNOWN_NODE};
-use crate::operation::{Body, Content, Operation};
+use crate::types::{Acceptance, DrainRequest, LabelRequest, Node, Removal};
 
 operation_ids! {
     /// Nodes.
@@ -30,11 +31,11 @@ pub(super) const OPERATIONS: &[Operation] = &[
         "Nodes by name, with their hardware and free resources.",
     )
     .takes(&[LIMIT_OF_ALL, OFFSET, CONSISTENCY])
-    .answers(&[ok("the nodes", &[Content::List("Node")])])
+    .answers(&[ok("the nodes", &[Content::list::<Node>()])])
     .refuses(&[READ]),
     get(Nodes::GetNode.id(), in_cluster(Right::NodesRead), "/api/nodes/{name}", "One node.")
         .takes(&[CONSISTENCY])
-        .answers(&[ok("the node", &[Content::Json("Node")])])
+        .answers(&[ok("the node", &[Content::json::<Node>()])])
         .refuses(&[READ, &[UNKNOWN_NODE]]),
     delete(
         Nodes::RemoveNode.id(),
@@ -43,7 +44,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
         "Removes a node that holds no lease.",
     )
     .takes(&[IDEMPOTENCY_KEY])
-    .answers(&[ok("the node is removed", &[Content::Json("Removed")])])
+    .answers(&[ok("the node is removed", &[Content::json::<Removal>()])])
     .refuses(&[WRITE, &[UNKNOWN_NODE, NODE_BUSY]]),
     post(
         Nodes::DrainNode.id(),
@@ -52,8 +53,8 @@ pub(super) const OPERATIONS: &[Operation] = &[
         "Drains a node: no new leases until it is empty.",
     )
     .takes(&[IDEMPOTENCY_KEY])
-    .body(Body::MaybeJson("DrainRequest"))
-    .answers(&[ok("it drains", &[Content::Json("Accepted")])])
+    .body(Body::maybe_json::<DrainRequest>())
+    .answers(&[ok("it drains", &[Content::json::<Acceptance>()])])
     .refuses(&[WRITE, BODY, &[UNKNOWN_NODE]]),
     post(
         Nodes::CordonNode.id(),
@@ -62,7 +63,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
         "Stops new leases on a node.",
     )
     .takes(&[IDEMPOTENCY_KEY])
-    .answers(&[ok("it is cordoned", &[Content::Json("Accepted")])])
+    .answers(&[ok("it is cordoned", &[Content::json::<Acceptance>()])])
     .refuses(&[WRITE, &[UNKNOWN_NODE]]),
     post(
         Nodes::UncordonNode.id(),
@@ -71,7 +72,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
         "Allows new leases on a node again; ends a drain.",
     )
     .takes(&[IDEMPOTENCY_KEY])
-    .answers(&[ok("the node accepts leases", &[Content::Json("Accepted")])])
+    .answers(&[ok("the node accepts leases", &[Content::json::<Acceptance>()])])
     .refuses(&[WRITE, &[UNKNOWN_NODE]]),
     post(
         Nodes::ResumeNode.id(),
@@ -80,7 +81,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
         "Closes the circuit of a node: it takes jobs as usual again.",
     )
     .takes(&[IDEMPOTENCY_KEY])
-    .answers(&[ok("the node accepts leases", &[Content::Json("Accepted")])])
+    .answers(&[ok("the node accepts leases", &[Content::json::<Acceptance>()])])
     .refuses(&[WRITE, &[UNKNOWN_NODE]]),
     post(
         Nodes::LabelNode.id(),
@@ -89,7 +90,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
         "Sets or removes labels of a node; they override those of its worker.",
     )
     .takes(&[IDEMPOTENCY_KEY])
-    .body(Body::Json("LabelRequest"))
-    .answers(&[ok("the labels are changed", &[Content::Json("Accepted")])])
+    .body(Body::json::<LabelRequest>())
+    .answers(&[ok("the labels are changed", &[Content::json::<Acceptance>()])])
     .refuses(&[WRITE, BODY, &[UNKNOWN_NODE, LABEL_OF_WORKER, LIMIT_REACHED, CLUSTER_FULL]]),
 ];

@@ -2,12 +2,13 @@
 
 use atlas_access::Right;
 
-use super::parts::{BODY, CONSISTENCY, READ, WRITE, get, in_namespace, ok, post};
+use super::operation::{Body, Content, Operation};
+use super::parts::{BODY, CONSISTENCY, READ, STRICT, WRITE, get, in_namespace, ok, post};
 use crate::catalogue::{
     CLUSTER_FULL, LIMIT_REACHED, NOT_AN_ORCHESTRATOR, OBJECT_CHANGED, OBJECT_REFUSED, QUEUE_FULL, UNKNOWN_OBJECT_KIND,
     UNKNOWN_ORCHESTRATOR,
 };
-use crate::operation::{Body, Content, Operation};
+use crate::types::{Orchestrator, OrchestratorName, SelectedOrchestrator};
 
 operation_ids! {
     /// The selection of orchestrators.
@@ -26,7 +27,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
     )
     .compatible()
     .takes(&[CONSISTENCY])
-    .answers(&[ok("the selected orchestrator", &[Content::Json("Orchestrator")])])
+    .answers(&[ok("the selected orchestrator", &[Content::json::<Orchestrator>()])])
     .refuses(&[READ]),
     post(
         Orchestrators::SelectOrchestrator.id(),
@@ -35,8 +36,9 @@ pub(super) const OPERATIONS: &[Operation] = &[
         "Selects an orchestrator. It decides on every job that gets its first lease after the answer.",
     )
     .compatible()
-    .body(Body::Json("OrchestratorName"))
-    .answers(&[ok("it is selected", &[Content::Json("SelectedOrchestrator")])])
+    .takes(&[STRICT])
+    .body(Body::json::<OrchestratorName>())
+    .answers(&[ok("it is selected", &[Content::json::<SelectedOrchestrator>()])])
     .refuses(&[
         WRITE,
         BODY,

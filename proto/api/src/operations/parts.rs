@@ -3,13 +3,13 @@
 use atlas_access::Right;
 use http::StatusCode;
 
-use super::OperationId;
+use super::{Access, OperationId};
+use super::operation::{Body, Content, Kind, Operation, Ownership, Parameter, ParameterLocation, Success, Verb};
 use crate::catalogue::Entry;
 use crate::catalogue::{
     AMBIGUOUS_JOB, ARTIFACT_MISSING, AUDIT_FAILING, HISTORY_BEHIND, LATE, LEVEL_TOO_LOW, MALFORMED, NO_LEADER,
     NO_SPACE, OUTCOME_UNKNOWN, OVERLOADED, PEERS_AWAY, REQUEST_CONFLICT, TOO_LARGE, UNKNOWN_JOB,
 };
-use crate::operation::{Body, Content, Kind, Operation, Ownership, Parameter, ParameterLocation, Success, Verb};
 
 /// What a read needs besides what it reads.
 pub(super) const READ: &[Entry] = &[MALFORMED, NO_LEADER, OVERLOADED];
@@ -79,10 +79,16 @@ pub(super) const fn word(name: &'static str, words: &'static [&'static str], say
 }
 
 /// Who may use an operation, and on what.
+#[derive(Debug, Clone, Copy)]
 pub(super) struct Rule {
     right: Right,
     ownership: Ownership,
     in_namespace: bool,
+}
+
+/// A row that opens nothing.
+pub(super) const fn forgotten() -> Operation {
+    operation(Verb::Get, Access::CreateToken.id(), in_cluster(Right::AccessManage), "", "")
 }
 
 /// What belongs to one namespace.

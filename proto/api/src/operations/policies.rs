@@ -2,9 +2,10 @@
 
 use atlas_access::Right;
 
+use super::operation::{Body, Content, Operation};
 use super::parts::{BODY, READ, STORED, in_namespace, ok, post};
 use crate::catalogue::UNKNOWN_AGENT;
-use crate::operation::{Body, Content, Operation};
+use crate::types::{PolicyAnswer, PolicyQuestion};
 
 operation_ids! {
     /// What policies decide.
@@ -19,6 +20,6 @@ pub(super) const OPERATIONS: &[Operation] = &[post(
     "/api/policies/explain",
     "What policies would decide if the caller deployed a registered agent, or submitted a job for it. Nothing is changed.",
 )
-.body(Body::Json("PolicyQuestion"))
-.answers(&[ok("what each policy decides, and the permissions that they leave the agent", &[Content::Json("PolicyAnswer")])])
+.body(Body::json::<PolicyQuestion>())
+.answers(&[ok("what each policy decides, and the permissions that they leave the agent", &[Content::json::<PolicyAnswer>()])])
 .refuses(&[READ, BODY, STORED, &[UNKNOWN_AGENT]])];

@@ -2,6 +2,7 @@
 
 use atlas_access::Right;
 
+use super::operation::{Body, Content, Kind, Operation};
 use super::parts::{
     AFTER, BODY, CONSISTENCY, DELTAS, IDEMPOTENCY_KEY, JOB, LIMIT, READ, STORED, UPGRADED, VIEW, WRITE, get,
     in_namespace, ok, post, query, word,
@@ -10,7 +11,7 @@ use crate::catalogue::{
     AMBIGUOUS_JOB, ANSWER_REFUSED, CLUSTER_FULL, EVENTS_GONE, LIMIT_REACHED, NOT_ANSWERER, QUESTION_CLOSED,
     UNKNOWN_QUESTION, UNKNOWN_TRACE,
 };
-use crate::operation::{Body, Content, Kind, Operation};
+use crate::types::{JobChange, JobQuestion, Line, QuestionAnswer, Trace};
 
 operation_ids! {
     /// Questions of jobs.
@@ -39,11 +40,11 @@ pub(super) const OPERATIONS: &[Operation] = &[
         LIMIT,
         CONSISTENCY,
     ])
-    .answers(&[ok("the questions", &[Content::List("Question")])])
+    .answers(&[ok("the questions", &[Content::list::<JobQuestion>()])])
     .refuses(&[READ, STORED, JOB]),
     get(Questions::GetQuestion.id(), in_namespace(Right::JobsRead), "/api/questions/{id}", "One question.")
         .takes(&[CONSISTENCY])
-        .answers(&[ok("the question", &[Content::Json("Question")])])
+        .answers(&[ok("the question", &[Content::json::<JobQuestion>()])])
         .refuses(&[READ, &[UNKNOWN_QUESTION]]),
     post(
         Questions::AnswerQuestion.id(),
@@ -52,8 +53,8 @@ pub(super) const OPERATIONS: &[Operation] = &[
         "Answers a question. The first answer stands.",
     )
     .takes(&[IDEMPOTENCY_KEY])
-    .body(Body::Json("QuestionAnswer"))
-    .answers(&[ok("the question with its answer", &[Content::Json("Question")])])
+    .body(Body::json::<QuestionAnswer>())
+    .answers(&[ok("the question with its answer", &[Content::json::<JobQuestion>()])])
     .refuses(&[
         WRITE,
         BODY,
@@ -67,7 +68,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
     )
     .compatible()
     .takes(&[word("follow", &["true", "false"], "`false` ends the stream after the past events"), AFTER, VIEW, DELTAS])
-    .answers(&[ok("past and future changes", &[Content::Events("Change")]), UPGRADED])
+    .answers(&[ok("past and future changes", &[Content::events::<JobChange>()]), UPGRADED])
     .refuses(&[READ, STORED, JOB, &[EVENTS_GONE]]),
     get(
         Questions::JobLogs.id(),
@@ -76,7 +77,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
         "Log lines and progress of a job.",
     )
     .takes(&[AFTER, DELTAS])
-    .answers(&[ok("the lines so far, or a stream of lines", &[Content::List("Line"), Content::Events("Line")])])
+    .answers(&[ok("the lines so far, or a stream of lines", &[Content::list::<Line>(), Content::events::<Line>()])])
     .refuses(&[READ, STORED, JOB]),
     get(
         Questions::ListTraces.id(),
@@ -86,7 +87,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
     )
     .compatible()
     .takes(&[query("agent", Kind::Text, "only traces of this agent"), LIMIT, CONSISTENCY])
-    .answers(&[ok("the traces", &[Content::List("Trace")])])
+    .answers(&[ok("the traces", &[Content::list::<Trace>()])])
     .refuses(&[READ, STORED]),
     get(
         Questions::GetTrace.id(),
@@ -98,7 +99,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
     .takes(&[CONSISTENCY])
     .answers(&[ok(
         "the trace; that of a run has its sums and the traces of its jobs in `steps`",
-        &[Content::Json("Trace")],
+        &[Content::json::<Trace>()],
     )])
     .refuses(&[READ, STORED, &[AMBIGUOUS_JOB, UNKNOWN_TRACE]]),
 ];

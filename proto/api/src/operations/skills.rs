@@ -2,6 +2,7 @@
 
 use atlas_access::Right;
 
+use super::operation::{Body, Content, Operation};
 use super::parts::{
     BODY, CONSISTENCY, DRY_RUN, IDEMPOTENCY_KEY, IF_MATCH, IF_NONE_MATCH, READ, STORED, WRITE, created, delete, get,
     in_namespace, ok, post, word,
@@ -10,7 +11,7 @@ use crate::catalogue::{
     CLUSTER_FULL, LIMIT_REACHED, NAMESPACE_FULL, NAMESPACE_LIMIT, OBJECT_CHANGED, OBJECT_IN_USE, OBJECT_REFUSED,
     PACKAGE_REFUSED, PEERS_AWAY, QUEUE_FULL, UNKNOWN_OBJECT, UNKNOWN_OBJECT_KIND, VERSION_TAKEN,
 };
-use crate::operation::{Body, Content, Operation};
+use crate::types::{Deletion, Registration, Skill, SkillTest, SkillTested};
 
 operation_ids! {
     /// Skills.
@@ -32,7 +33,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
     )
     .compatible()
     .takes(&[CONSISTENCY])
-    .answers(&[ok("the skills", &[Content::List("Skill")])])
+    .answers(&[ok("the skills", &[Content::list::<Skill>()])])
     .refuses(&[READ]),
     post(
         Skills::DeploySkill.id(),
@@ -42,7 +43,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
     )
     .takes(&[word("replace", &["true", "false"], "`true` replaces another package of the same version")])
     .body(Body::Package)
-    .answers(&[created("the skill is deployed", &[Content::Json("Registered")])])
+    .answers(&[created("the skill is deployed", &[Content::json::<Registration>()])])
     .refuses(&[
         WRITE,
         BODY,
@@ -60,7 +61,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
     ]),
     get(Skills::GetSkill.id(), in_namespace(Right::AgentsRead), "/api/skills/{name}", "One skill.")
         .takes(&[CONSISTENCY])
-        .answers(&[ok("the skill", &[Content::Json("Skill")])])
+        .answers(&[ok("the skill", &[Content::json::<Skill>()])])
         .refuses(&[READ, &[UNKNOWN_OBJECT]]),
     post(
         Skills::TestSkill.id(),
@@ -68,8 +69,8 @@ pub(super) const OPERATIONS: &[Operation] = &[
         "/api/skills/{name}/test",
         "Calls a skill as an agent would, and waits for its end.",
     )
-    .body(Body::MaybeJson("SkillTest"))
-    .answers(&[ok("how the call ended", &[Content::Json("SkillTested")])])
+    .body(Body::maybe_json::<SkillTest>())
+    .answers(&[ok("how the call ended", &[Content::json::<SkillTested>()])])
     .refuses(&[
         WRITE,
         BODY,
@@ -83,6 +84,6 @@ pub(super) const OPERATIONS: &[Operation] = &[
         "Removes a skill. Its package is kept as long as something uses it.",
     )
     .takes(&[IF_MATCH, IF_NONE_MATCH, DRY_RUN, IDEMPOTENCY_KEY])
-    .answers(&[ok("the skill is removed", &[Content::Json("Deleted")])])
+    .answers(&[ok("the skill is removed", &[Content::json::<Deletion>()])])
     .refuses(&[WRITE, &[UNKNOWN_OBJECT_KIND, UNKNOWN_OBJECT, OBJECT_CHANGED, OBJECT_IN_USE]]),
 ];

@@ -2,9 +2,11 @@
 
 use atlas_access::Right;
 use http::{Method, StatusCode};
+use schemars::JsonSchema;
 
+use super::{NAMESPACE, OperationId};
 use crate::catalogue::{BEHIND, Entry, FORBIDDEN, FOREIGN, INTERNAL, LATE, NO_METHOD, UNAUTHENTICATED, UNKNOWN_PATH};
-use crate::operations::{NAMESPACE, OperationId};
+use crate::types::{Shape, of};
 
 /// One method of one path.
 #[derive(Debug)]
@@ -103,10 +105,10 @@ pub enum Kind {
 pub enum Body {
     /// Nothing.
     None,
-    /// JSON of this schema.
-    Json(&'static str),
+    /// JSON of this type.
+    Json(Shape),
     /// The same, or nothing.
-    MaybeJson(&'static str),
+    MaybeJson(Shape),
     /// A package: a tar archive, compressed with gzip.
     Package,
 }
@@ -122,14 +124,43 @@ pub struct Success {
 /// The body of an answer.
 #[derive(Debug, Clone, Copy)]
 pub enum Content {
-    /// JSON of this schema.
-    Json(&'static str),
+    /// JSON of this type.
+    Json(Shape),
     /// A JSON array of it.
-    List(&'static str),
-    /// Server-sent events whose data are JSON of this schema.
-    Events(&'static str),
+    List(Shape),
+    /// Server-sent events whose data are JSON of this type.
+    Events(Shape),
     /// Text or bytes of another type.
     Other(&'static str),
+}
+
+impl Body {
+    /// JSON of this type.
+    pub(crate) const fn json<T: JsonSchema>() -> Self {
+        Self::Json(of::<T>())
+    }
+
+    /// The same, or nothing.
+    pub(crate) const fn maybe_json<T: JsonSchema>() -> Self {
+        Self::MaybeJson(of::<T>())
+    }
+}
+
+impl Content {
+    /// JSON of this type.
+    pub(crate) const fn json<T: JsonSchema>() -> Self {
+        Self::Json(of::<T>())
+    }
+
+    /// A JSON array of it.
+    pub(crate) const fn list<T: JsonSchema>() -> Self {
+        Self::List(of::<T>())
+    }
+
+    /// Server-sent events whose data are JSON of this type.
+    pub(crate) const fn events<T: JsonSchema>() -> Self {
+        Self::Events(of::<T>())
+    }
 }
 
 /// What every operation may be refused with.

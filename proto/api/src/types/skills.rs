@@ -1,0 +1,43 @@
+//! Skills.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+/// One skill.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Skill {
+    /// its name
+    pub name: String,
+    /// its version
+    pub version: String,
+    /// what it does
+    pub description: String,
+    /// input schema, a JSON Schema
+    pub input_schema: Map<String, Value>,
+    /// output schema, a JSON Schema
+    pub output_schema: Map<String, Value>,
+}
+
+/// A call of a skill.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SkillTest {
+    /// its input; defaults to an empty object
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Map<String, Value>")]
+    pub input: Option<Map<String, Value>>,
+}
+
+/// How a call of a skill ended.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct SkillTested {
+    /// what it returned; null if it failed
+    pub output: Value,
+    /// why it failed, or empty
+    pub error: String,
+    /// true if the input does not fit the schema, and the skill was not called
+    pub refused: bool,
+}
