@@ -30,8 +30,9 @@ pub mod tasks;
 #[cfg(test)]
 mod tests;
 mod view;
+mod waits;
 
-pub use advance::advance;
+pub use advance::{NotHere, advance, plan_step};
 pub use atlas_scheduler::{Ask, Brief, Change, Closest, Counterfactual, More, Strategy, Waiting, Why};
 pub use expire::expire;
 pub use follow::{Follow, follow};
@@ -43,6 +44,7 @@ pub use route::route;
 pub use schedule::{counterfactuals, explain, lacking, schedule, waiting_by_reason};
 pub use sessions::Sessions;
 pub use tasks::{Run, Task, Tasks};
+pub use waits::waits_for_node;
 pub use view::View;
 
 use atlas_types::{Command, Namespace, Origin, Request};

@@ -18,6 +18,7 @@ use expect_test::{Expect, expect};
 use crate::sessions::{Sessions, StreamId};
 use crate::{Strategy, delete_retired, expire, follow, lose, prune, schedule};
 
+mod runs;
 mod shares;
 
 const TTL: Duration = Duration::from_secs(8);

@@ -17,5 +17,5 @@ pub use branches::{AT_ONCE_MAX, End, Fact, Source, Wave, facts, schema_of, sourc
 pub use definition::{Chain, DefinitionError, Step};
 pub use engine::{Next, StepInput, join, next};
 pub use flow::{Flow, FlowError, NAMES, Without};
-pub use plan::{Plan, PlannedStep, context, metadata, unknown_agents};
+pub use plan::{Plan, PlannedStep, context, step_job, unknown_agents};
 pub use report::{FailureReport, StepReport, result};

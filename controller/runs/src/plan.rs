@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use atlas_types::Run;
+use atlas_types::{Micros, Run, SubmitJob};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
@@ -74,12 +74,23 @@ impl Plan {
 }
 
 /// The metadata of the job of a step: that of the run, and which step it is.
-pub fn metadata(run: &Run, index: usize) -> Arc<[u8]> {
+fn metadata(run: &Run, index: usize) -> Arc<[u8]> {
     let mut metadata: Map<String, Value> = serde_json::from_slice(&run.metadata).unwrap_or_default();
     metadata.insert("_chain_name".to_owned(), json!(*run.chain));
     metadata.insert("_step_index".to_owned(), json!(index));
     metadata.entry("_parent_trace_id").or_insert_with(|| json!(run.id.execution()));
     Value::Object(metadata).to_string().into_bytes().into()
+}
+
+/// The job of a step, as its run wants it. `submit` has its id, its verdict and its payloads.
+pub fn step_job(run: &Run, plan: &Plan, index: usize, submit: SubmitJob) -> SubmitJob {
+    let timeout = plan.steps.get(index).and_then(|planned| planned.flow.as_ref()?.timeout);
+    SubmitJob {
+        priority: run.priority,
+        metadata: metadata(run, index),
+        execution_timeout: timeout.map(|seconds| Micros((seconds * 1e6) as u64)),
+        ..submit
+    }
 }
 
 /// What the agent of a step is told about its chain: `chain_name`, `step_index` and `chain_data` with the input of the chain and the

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use atlas_contract::{Violation, joined};
+use atlas_duty::waits_for_node;
 use atlas_state::State;
 use atlas_types::{
     AgentKind, AgentPin, AgentVersion, Command, Door, Failure, FailureKind, JobId, Origin, Outcome, Payload, PolicyRef,
@@ -14,7 +15,7 @@ use serde_json::Value;
 
 use crate::contracts::Known;
 use crate::policy::{Operation, PolicyOperation};
-use crate::versions::{resolve, unknown_agent, waits_for_node};
+use crate::versions::{resolve, unknown_agent};
 use crate::view::{Shown, View};
 use crate::{Caller, Consistency, Error, Service, Submission, runs};
 
@@ -50,10 +51,6 @@ impl<'s> Draft<'s> {
     fn request(&self, verdict: Verdict, waits_for_node: bool, policies: Vec<PolicyRef>) -> Option<Request> {
         let Self { submission, origin, id, stored, .. } = self;
         let command = Command::SubmitJob(SubmitJob {
-            id: *id,
-            agent: submission.agent.clone(),
-            verdict,
-            input: stored.clone()?,
             priority: submission.priority,
             metadata: submission.metadata(),
             labels: submission.labels.clone(),
@@ -63,9 +60,9 @@ impl<'s> Draft<'s> {
             bearer: submission.bearer,
             budget_nanodollars: submission.budget_nanodollars,
             waits_for_node,
-            context: None,
             questions: submission.questions.clone(),
             policies,
+            ..SubmitJob::new(*id, submission.agent.clone(), verdict, stored.clone()?)
         });
         Some(Request { origin: origin.clone(), command })
     }

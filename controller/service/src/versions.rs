@@ -3,9 +3,8 @@
 use std::sync::Arc;
 
 use atlas_contract::requirement::Requirement;
-use atlas_objects::Unsatisfiable;
 use atlas_state::State;
-use atlas_types::{AgentName, AgentVersion, Namespace, level};
+use atlas_types::{AgentName, AgentVersion};
 
 use crate::{Caller, Error, Submission};
 
@@ -58,12 +57,4 @@ pub(crate) fn unknown_agent(state: &State, caller: &Caller, name: &str, version:
         versions: versions.unwrap_or_default(),
         suggestion: nearest.and_then(|name| AgentName::new(name).ok()),
     }
-}
-
-/// Whether a job waits while no registered node could run it: as it says itself, or else its namespace.
-pub(crate) fn waits_for_node(state: &State, namespace: &Namespace, asked: Option<bool>) -> bool {
-    let of_namespace = || state.limits_of(namespace)?.unsatisfiable;
-    // Where not all members know of it, jobs fail as they always did.
-    let known = state.level() >= level::WAITING_FOR_NODES;
-    asked.unwrap_or_else(|| known && of_namespace() == Some(Unsatisfiable::Wait))
 }

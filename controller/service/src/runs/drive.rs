@@ -8,12 +8,13 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
+use atlas_duty::{plan_step, waits_for_node};
 use atlas_raft::Leadership;
-use atlas_runs::{Chain, Next, Plan, PlannedStep, StepInput, context, metadata, next, unknown_agents};
+use atlas_runs::{Chain, Next, Plan, PlannedStep, StepInput, context, next, step_job, unknown_agents};
 use atlas_state::State;
 use atlas_types::{
     AdvanceRun, AgentName, AgentVersion, CancelRun, Command, Door, Event, EventRecord, Failure, FailureKind, JobId,
-    Micros, Origin, Rejection, Request, Run, RunFailure, RunFault, RunNext, RunStatus, SubmitJob, Timestamp, Verdict,
+    Origin, Rejection, Request, Run, RunFailure, RunFault, RunNext, RunStatus, SubmitJob, Timestamp, Verdict,
     Version,
 };
 use bytes::Bytes;
@@ -27,7 +28,7 @@ use super::shares::Shares;
 use super::{branches, bridge, publish};
 use crate::contracts::Known;
 use crate::service::Shared;
-use crate::versions::{find_version, waits_for_node};
+use crate::versions::find_version;
 use crate::{Caller, Error, Service};
 
 /// The pause before a run is continued again that could not be, because a limit is reached or data is out of reach.
@@ -134,7 +135,15 @@ async fn advance(service: &Service, run: &Run) -> Went {
         let cancelled = service.shared.handle.propose_here(vec![request]).await;
         return if cancelled.is_ok() { Went::On } else { Went::Nowhere };
     }
-    let (plan, next) = match continued(service, &state, run).await {
+    // What the leader loop had no room for is the same here.
+    let found = match plan_step(&state, run) {
+        Ok(next) => Ok(Some((None, next))),
+        Err(why) => {
+            tracing::trace!(run = %run.id, %why, "a run goes on beside the leader loop");
+            continued(service, &state, run).await
+        }
+    };
+    let (plan, next) = match found {
         Ok(Some(found)) => found,
         Ok(None) => return Went::On,
         Err(error) => {
@@ -303,25 +312,14 @@ pub(super) async fn submit(
     let name = AgentName::new(&planned.agent)?;
     let input = Bytes::from(serde_json::to_vec(&input).unwrap_or_default());
     let verdict = verdict(service, state, run, planned, &name, &input).await?;
-    let timeout = planned.flow.as_ref().and_then(|flow| flow.timeout);
     let submit = SubmitJob {
-        id,
-        agent: name,
-        verdict,
-        input: service.payload(input).await?,
-        priority: run.priority,
-        metadata: metadata(run, index),
-        labels: Arc::default(),
-        execution_timeout: timeout.map(|seconds| Micros((seconds * 1e6) as u64)),
-        spawner: None,
         not_before,
-        bearer: false,
-        budget_nanodollars: None,
         waits_for_node: waits_for_node(state, &run.namespace, None),
-        questions: atlas_types::QuestionRule::Fail,
         policies: service.policies_of(state, &run.namespace),
         context: Some(service.payload(context.to_string().into()).await?),
+        ..SubmitJob::new(id, name, verdict, service.payload(input).await?)
     };
+    let submit = step_job(run, plan, index, submit);
     service.routed_step(state, run, &plan.orchestrator, submit).await
 }
 

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use atlas_duty::waits_for_node;
 use atlas_objects::TriggerStatus;
 use atlas_state::State;
 use atlas_triggers::{Kind, Target};
@@ -15,7 +16,6 @@ use serde_json::{Map, Value};
 
 use super::{Trigger, seconds, timestamp, trigger_key};
 use crate::Submission;
-use crate::versions::waits_for_node;
 use crate::{Caller, Error, Service};
 
 /// How often a firing is prepared again after the trigger or its agent changed at the same time.
@@ -165,23 +165,15 @@ impl Service {
         };
         let submission = Submission { priority: start.priority, ..Submission::new(agent, input) };
         let verdict = self.judge(caller, &submission, state).await?;
+        let input = self.store_input(&submission).await?;
         Ok(TriggerStart::Job(Box::new(SubmitJob {
-            id: self.draw_id(),
-            verdict,
-            input: self.store_input(&submission).await?,
-            agent: submission.agent,
             priority: submission.priority,
             metadata,
             labels: submission.labels,
-            execution_timeout: None,
-            spawner: None,
-            not_before: None,
-            bearer: false,
-            budget_nanodollars: None,
             waits_for_node: waits_for_node(state, &caller.namespace, None),
-            context: None,
             questions: submission.questions,
             policies: self.policies_of(state, &caller.namespace),
+            ..SubmitJob::new(self.draw_id(), submission.agent, verdict, input)
         })))
     }
 }

@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use atlas_types::{
-    AgentKind, ConsultOrchestrator, Demand, Effects, Job, Namespace, Outcome, Place, QuestionRule, Rejection,
-    RetryRule, RunSpec, SubmitJob, Timeouts, Verdict,
+    AgentKind, ConsultOrchestrator, Demand, Effects, Job, Namespace, Outcome, Place, Rejection, RetryRule, RunSpec,
+    SubmitJob, Timeouts, Verdict,
 };
 
 use super::submit_job::{check_id, check_room, new_job};
@@ -28,23 +28,10 @@ pub(super) fn apply(command: &ConsultOrchestrator, change: &mut Change<'_>) -> R
     let found = found.filter(|agent| agent.digest == command.pin.digest && !agent.retired);
     let agent = found.filter(|agent| agent.kind == AgentKind::Orchestrator).ok_or(Rejection::StaleAgent)?;
     let spec = Arc::new(spec(&agent.spec, command));
+    let verdict = Verdict::Accepted(command.pin.clone());
     let submit = SubmitJob {
-        id: command.id,
-        agent: command.agent.clone(),
-        verdict: Verdict::Accepted(command.pin.clone()),
-        input: command.input.clone(),
-        priority: 0,
-        metadata: (*b"{}").into(),
-        labels: Arc::default(),
         execution_timeout: Some(command.timeout),
-        spawner: None,
-        not_before: None,
-        bearer: false,
-        budget_nanodollars: None,
-        waits_for_node: false,
-        context: None,
-        questions: QuestionRule::Fail,
-        policies: Vec::new(),
+        ..SubmitJob::new(command.id, command.agent.clone(), verdict, command.input.clone())
     };
     let job = new_job(&submit, change, Some(command.pin.clone()), Some(spec));
     change.submit(Job { namespace: Namespace::system(), ..job });

@@ -65,6 +65,30 @@ pub struct SubmitJob {
     pub waits_for_node: bool,
 }
 
+impl SubmitJob {
+    /// A job with what every job has. Whoever wants more says what: `SubmitJob { priority, ..SubmitJob::new(…) }`.
+    pub fn new(id: JobId, agent: AgentName, verdict: Verdict, input: Payload) -> Self {
+        Self {
+            id,
+            agent,
+            verdict,
+            input,
+            priority: 0,
+            metadata: (*b"{}").into(),
+            labels: Arc::default(),
+            execution_timeout: None,
+            spawner: None,
+            not_before: None,
+            bearer: false,
+            budget_nanodollars: None,
+            context: None,
+            questions: QuestionRule::Fail,
+            policies: Vec::new(),
+            waits_for_node: false,
+        }
+    }
+}
+
 /// The attempt that spawns a job: only while it holds its lease may it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Spawner {
