@@ -8,11 +8,11 @@
 use std::sync::{Arc, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use atlas_artifacts::{Query, QueryResult};
 use atlas_history::{Gap, HistoryError, JobFilter, Listed, Part, StoredEvent};
 use atlas_state::State;
 use atlas_types::{EventSeq, Job, JobId};
 
-use crate::peers::{Query, QueryResult};
 use crate::service::Shared;
 use crate::{Error, Service};
 

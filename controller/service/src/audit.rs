@@ -16,6 +16,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use atlas_artifacts::{AuditAsk, AuditPage};
 use atlas_audit::{Decision, Record};
 use atlas_env::{Env, Task};
 use atlas_raft::Answers;
@@ -23,7 +24,6 @@ use atlas_telemetry::{ByAuditDecision, Metrics};
 use atlas_types::Request;
 use tokio::sync::{Notify, watch};
 
-use crate::peers::{AuditAsk, AuditPage};
 use crate::{Caller, Error};
 use limit::{Limit, Who};
 pub use machines::TurnedAway;

@@ -6,13 +6,13 @@ mod merge;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use atlas_artifacts::{AuditAsk, AuditPage};
 use atlas_audit::Filter;
 use atlas_types::MemberId;
 
 pub use self::cursor::AuditCursor;
 use self::cursor::Position;
 use self::merge::{Merged, merge};
-use crate::peers::{AuditAsk, AuditPage};
 use crate::{Audit, Error, Service, audit};
 
 /// Most records of a page.

@@ -7,10 +7,10 @@ use std::fmt;
 use std::sync::Arc;
 
 use atlas_access::{Access, Place, Right};
+use atlas_artifacts::hash;
 use atlas_types::{Command, Door, Job, Namespace, Origin, Principal, Request, RequestId, SecretText, TraceContext};
 
 use crate::Error;
-use crate::artifacts::hash;
 
 /// A credential of a caller for somebody else. It has no readable form.
 #[derive(Clone)]
@@ -66,12 +66,12 @@ impl Caller {
     }
 
     /// Refuses a caller that lacks a right in its namespace.
-    pub fn needs(&self, right: Right) -> Result<(), Error> {
+    pub(crate) fn needs(&self, right: Right) -> Result<(), Error> {
         self.needs_at(right, Place::In(self.namespace.clone()))
     }
 
     /// Refuses a caller that lacks a right in the cluster: a grant in one namespace does not count.
-    pub fn needs_in_cluster(&self, right: Right) -> Result<(), Error> {
+    pub(crate) fn needs_in_cluster(&self, right: Right) -> Result<(), Error> {
         self.needs_at(right, Place::Cluster)
     }
 

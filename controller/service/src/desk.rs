@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use atlas_artifacts::{ArtifactError, Artifacts, Peers};
 use atlas_env::Env;
 use atlas_history::History;
 use atlas_raft::{Answers, Handle, Leadership, Room};
@@ -12,9 +13,7 @@ use atlas_types::{Payload, PayloadBody, Request, RequestId};
 use bytes::Bytes;
 
 use crate::Error;
-use crate::artifacts::{ArtifactError, Artifacts};
 use crate::audit::Audit;
-use crate::peers::Peers;
 
 /// Limits of the doors. Each is an option of the controller.
 #[derive(Debug, Clone)]

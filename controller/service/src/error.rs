@@ -10,11 +10,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use atlas_access::{Place, Right};
+use atlas_artifacts::ArtifactError;
 use atlas_contract::Violation;
 use atlas_raft::ChangeError;
 use atlas_types::{AgentName, ErrorKind, EventSeq, JobId, JobStatus, Level, NodeId, Principal, Rejection, Version};
 
-use crate::artifacts::ArtifactError;
 use atlas_api::catalogue::{self, Entry};
 
 /// Why a service function failed. The text is for people. Where Atlas for Python has a text for the case, it is the

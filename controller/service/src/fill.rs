@@ -7,10 +7,10 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use atlas_artifacts::ArtifactError;
 use atlas_types::{Digest, EventSeq};
 use futures::StreamExt;
 
-use crate::artifacts::ArtifactError;
 use crate::service::Shared;
 use crate::{Error, Service};
 

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use atlas_artifacts::hash;
 use atlas_format::{decode_steps, encode_steps};
 use atlas_state::State;
 use atlas_types::{
@@ -10,7 +11,6 @@ use atlas_types::{
 };
 use serde_json::{Map, Value, json};
 
-use crate::artifacts::hash;
 use crate::policy::Again;
 use crate::versions::{find_version, unknown_agent};
 use crate::{Caller, Error, Service};

@@ -7,6 +7,7 @@ use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
+use atlas_artifacts::PeerError;
 use atlas_mcp_spec::ServerSpec;
 use atlas_model::ModelSpec;
 use atlas_raft::{AppliedBatch, Leadership};
@@ -15,7 +16,6 @@ use atlas_types::{AgentName, AgentVersion, Event, JobChange, JobId, MemberId, Ob
 
 use crate::caller::Inbound;
 use crate::kept::BearerRefused;
-use crate::peers::PeerError;
 use crate::secrets::Asks;
 use crate::service::Shared;
 use crate::submit::Draft;

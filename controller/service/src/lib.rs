@@ -9,7 +9,6 @@ mod access;
 mod agent_health;
 mod agents;
 mod archive;
-mod artifacts;
 mod attachments;
 mod audit;
 mod audit_of_all;
@@ -35,6 +34,7 @@ mod externals;
 mod fill;
 mod follow;
 mod fork;
+mod gate;
 mod grants;
 mod health;
 mod ids;
@@ -60,10 +60,8 @@ mod objects;
 mod observe;
 mod orchestrators;
 mod outage;
-mod output;
 mod ownership;
 mod park;
-mod peers;
 mod pins;
 mod policy;
 mod probes;
@@ -107,7 +105,11 @@ mod work;
 pub use access::{CreatedToken, NewToken};
 pub use agent_health::{AgentHealth, MessageTiming};
 pub use agents::{AgentQuery, Registered, ShownAgent, Versions};
-pub use artifacts::{ArtifactError, ArtifactOptions, Artifacts, Receiver, Sender, digest_of};
+pub use atlas_artifacts::{
+    Arriving, ArrivingLines, ArtifactError, ArtifactOptions, Artifacts, AttemptOutput, AuditAsk, AuditPage, Following,
+    Group, Line, LineCursor, NoPeers, Outgoing, PeerAnswer, PeerError, Peers, Pieces, Query, QueryResult, Receiver,
+    Sender, digest_of,
+};
 pub use atlas_audit::{Decision as AuditDecision, Filter as AuditFilter, Receipt};
 pub use attachments::{Recipient, Withheld};
 pub use audit::{Attempted, Audit, AuditOptions, TurnedAway, is_denial};
@@ -137,11 +139,6 @@ pub use messages::NewMessage;
 pub use nodes::NodeAction;
 pub use objects::{ObjectChange, ObjectFilter, ShownObject};
 pub use orchestrators::Selected;
-pub use output::{AttemptOutput, Line, Pieces};
-pub use peers::{
-    Arriving, ArrivingLines, AuditAsk, AuditPage, Following, Group, LineCursor, NoPeers, Outgoing, PeerAnswer,
-    PeerError, Peers, Query, QueryResult,
-};
 pub use pins::{PinChanges, Pinned};
 pub use policy::{PolicyOperation, PolicyQuestion};
 pub use questions::{QuestionQuery, shown as shown_question};

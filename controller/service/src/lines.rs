@@ -10,6 +10,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
+use atlas_artifacts::{ArrivingLines, AttemptOutput, Following, Line, LineCursor, Pieces};
 use atlas_raft::Leadership;
 use atlas_types::{Attempt, ErrorKind, Job, JobId, MemberId};
 use futures::StreamExt;
@@ -20,10 +21,8 @@ use tokio::sync::{broadcast, watch};
 
 use self::pieces::Answer;
 pub use self::pieces::Piece;
-use crate::output::{AttemptOutput, Line, Pieces};
-use crate::peers::{ArrivingLines, Following, LineCursor};
 use crate::service::Shared;
-use crate::streams::array;
+use crate::streams::{array, write_line};
 use crate::{Caller, Consistency, Error, Service, json};
 
 /// The pause before a leader that did not answer is asked again.
@@ -45,7 +44,7 @@ pub struct LogLine {
 impl From<Line> for LogLine {
     fn from(line: Line) -> Self {
         let mut json = Vec::with_capacity(128);
-        line.write(&mut json);
+        write_line(&line, &mut json);
         Self { attempt: line.attempt, number: line.event.number, json }
     }
 }

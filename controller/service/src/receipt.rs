@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use atlas_artifacts::digest_of;
 use atlas_audit::Receipt;
 use atlas_format::decode_steps;
 use atlas_state::State;
@@ -11,7 +12,6 @@ use atlas_types::{
 };
 use serde_json::{Value, json};
 
-use crate::artifacts::digest_of;
 use crate::audit::Attempted;
 use crate::{Caller, Consistency, Error, Service};
 

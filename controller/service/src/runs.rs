@@ -16,6 +16,7 @@ mod tree;
 use std::sync::Arc;
 use std::time::Duration;
 
+use atlas_artifacts::hash;
 use atlas_contract::requirement::Requirement;
 use atlas_runs::Chain;
 use atlas_types::{
@@ -25,7 +26,6 @@ use bytes::Bytes;
 use serde_json::Value;
 use tokio::sync::broadcast::error::RecvError;
 
-use crate::artifacts::hash;
 use crate::view::View;
 use crate::{Caller, Consistency, Error, Service, json};
 

@@ -4,7 +4,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::artifacts::ArtifactError;
+use atlas_artifacts::ArtifactError;
+
 use crate::service::Shared;
 
 /// The duration of one round over all artifacts.

@@ -5,6 +5,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use atlas_artifacts::digest_of;
 use atlas_objects::SealedVersion;
 use atlas_types::{ObjectKey, SecretText};
 use base64::Engine as _;
@@ -12,8 +13,6 @@ use base64::engine::general_purpose::STANDARD;
 use chacha20poly1305::aead::{Aead as _, Payload};
 use chacha20poly1305::{KeyInit as _, XChaCha20Poly1305, XNonce};
 use zeroize::Zeroizing;
-
-use crate::artifacts::digest_of;
 
 /// The bytes of a key, and of a nonce.
 const KEY_BYTES: usize = 32;

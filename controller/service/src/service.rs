@@ -3,6 +3,7 @@
 use std::ops::Deref;
 use std::sync::{Arc, Mutex};
 
+use atlas_artifacts::{Artifacts, Peers};
 use atlas_env::Env;
 use atlas_history::History;
 use atlas_raft::Handle;
@@ -12,7 +13,6 @@ use atlas_types::{Digest, EventSeq, Outcome, Payload, PayloadBody, Request};
 use bytes::Bytes;
 use tokio::sync::Semaphore;
 
-use crate::artifacts::Artifacts;
 use crate::audit::Audit;
 use crate::authentication::Authentication;
 use crate::contracts::Contracts;
@@ -23,7 +23,6 @@ use crate::kept::{
     Bearers, ChainOrchestrators, Deliveries, Evals, EventLog, IssuerKeys, ModelLimits, Needs, Policies, QuestionSignal,
     Turns, Wanted,
 };
-use crate::peers::Peers;
 use crate::seal::Keys;
 use crate::series::{AGENTS_MAX, Series};
 use crate::stats::Stats;

@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use atlas_artifacts::{ArtifactError, digest_of};
 use atlas_format::decode_steps;
 use atlas_types::{
     Command, ErrorKind, FencingToken, Fold, FoldSteps, JobId, Journal, Payload, PayloadBody, RecordSteps, Rejection,
@@ -12,7 +13,6 @@ use atlas_types::{
 };
 use bytes::Bytes;
 
-use crate::artifacts::{ArtifactError, digest_of};
 use crate::json::{self, NotJson};
 use crate::{Caller, Error, Service};
 

@@ -10,12 +10,12 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use atlas_artifacts::{Line, LineCursor, Pieces};
 use atlas_types::{Attempt, JobId, StreamEvent, StreamKind, Timestamp};
 use tokio::sync::{broadcast, watch};
 
 use self::due::Due;
-use crate::output::{Line, Pieces};
-use crate::peers::LineCursor;
+use crate::json;
 
 /// The most bytes of text kept for one attempt.
 const ATTEMPT_BYTES_MAX: usize = 1 << 20;
@@ -217,13 +217,32 @@ impl Live {
     }
 }
 
+/// Appends a line as JSON.
+pub(crate) fn write_line(line: &Line, out: &mut Vec<u8>) {
+    out.extend_from_slice(b"{\"attempt\":");
+    json::integer(out, i128::from(line.attempt.0));
+    out.extend_from_slice(b",\"number\":");
+    json::integer(out, i128::from(line.event.number));
+    out.extend_from_slice(b",\"at\":");
+    json::time(out, line.event.at);
+    out.extend_from_slice(match line.event.kind {
+        StreamKind::Log => b",\"kind\":\"log\"".as_slice(),
+        StreamKind::Progress => b",\"kind\":\"progress\"",
+    });
+    out.extend_from_slice(b",\"level\":");
+    json::string(out, &line.event.level);
+    out.extend_from_slice(b",\"text\":");
+    json::string(out, &line.event.text);
+    out.push(b'}');
+}
+
 pub(crate) fn array(lines: &[Line]) -> Vec<u8> {
     let mut out = vec![b'['];
     for (index, line) in lines.iter().enumerate() {
         if index > 0 {
             out.push(b',');
         }
-        line.write(&mut out);
+        write_line(line, &mut out);
     }
     out.push(b']');
     out

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use atlas_artifacts::hash;
 use atlas_types::{AgentName, CONVERSATION_METADATA, Micros, QuestionRule, RequestId, Spawner, Timestamp};
 use bytes::Bytes;
 use serde_json::{Map, Value};
 
-use crate::artifacts::hash;
 use crate::{Error, json, labels};
 
 /// A job to be submitted.

@@ -6,13 +6,13 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use atlas_artifacts::{Arriving, Group, Outgoing, PeerAnswer, PeerError, Peers, Query, QueryResult};
 use atlas_env::Env;
 use atlas_history::{Gap, Part};
 use atlas_types::{Digest, ErrorKind, EventSeq, JobId, MemberId, SecretText};
 use futures::StreamExt;
 
 use crate::kept::BearerRefused;
-use crate::peers::{Arriving, Group, Outgoing, PeerAnswer, PeerError, Peers, Query, QueryResult};
 use crate::{ArtifactError, ArtifactOptions, Artifacts, Service};
 
 pub(crate) fn set(members: &[u64]) -> BTreeSet<MemberId> {

@@ -1,5 +1,6 @@
 //! Tests services whose histories and artifacts differ at first and are then synchronised.
 
+mod artifacts;
 mod conversations;
 mod enrollment;
 mod inbound;

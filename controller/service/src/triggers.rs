@@ -169,7 +169,7 @@ impl Service {
             Some(_) => return Err(Error::Malformed("Trigger member 'id' must be a text".to_owned())),
         };
         // A repeat under one idempotency key makes the same trigger again.
-        let drawn = |key: &RequestId| crate::artifacts::hash(key.as_str().as_bytes());
+        let drawn = |key: &RequestId| atlas_artifacts::hash(key.as_str().as_bytes());
         let drawn = || caller.request_id.as_ref().map_or_else(|| self.shared.env.entropy.u64(), drawn);
         let id = if id.is_empty() { format!("trigger-{:016x}", drawn()) } else { id };
         if let Some(members) = members.as_object() {

@@ -13,6 +13,7 @@ const ARROWS: &[(&str, &str)] = &[
     ("atlas-access", "types"),
     ("atlas-api", "access types"),
     ("atlas-allocation", "types"),
+    ("atlas-artifacts", "audit env history types"),
     ("atlas-audit", ""),
     ("atlas-format", "types"),
     ("atlas-wire", "types"),
@@ -33,7 +34,7 @@ const ARROWS: &[(&str, &str)] = &[
     ("atlas-gateway", "access api bundled contract env service types"),
     (
         "atlas-service",
-        "access api audit contract duty env expressions format history limiter mcp-spec mediation model oauth objects oidc package policy raft runs secrets state telemetry triggers types",
+        "access api artifacts audit contract duty env expressions format history limiter mcp-spec mediation model oauth objects oidc package policy raft runs secrets state telemetry triggers types",
     ),
     ("atlas-objects", "access mcp-spec model types"),
     ("atlas-oidc", ""),

@@ -8,11 +8,11 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use atlas_artifacts::{AuditAsk, AuditPage};
 use atlas_audit::{Chain, LINE_BYTES_MAX, Record, Verifier};
 use atlas_env::{FileWriter, Files};
 
 use super::AuditOptions;
-use crate::peers::{AuditAsk, AuditPage};
 
 /// A segment that has this many bytes, or a quarter of all that are allowed, is followed by another.
 const SEGMENT_BYTES: u64 = 4 << 20;

@@ -6,10 +6,9 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+use atlas_artifacts::AuditPage;
 use atlas_audit::Verifier;
 use atlas_types::MemberId;
-
-use crate::peers::AuditPage;
 
 /// What was merged.
 #[derive(Debug, Default, PartialEq, Eq)]

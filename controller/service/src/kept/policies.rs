@@ -2,12 +2,11 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use atlas_artifacts::digest_of;
 use atlas_objects::{PolicyRule, PolicySpec};
 use atlas_policy::{Effect, Rule, RuleText};
 use atlas_state::State;
 use atlas_types::{EventSeq, Namespace, Object, ObjectKind, PolicyRef};
-
-use crate::artifacts::digest_of;
 
 /// The kind of their objects.
 const KIND: &str = "policy";

@@ -1,9 +1,9 @@
 //! Converts pieces of models' answers into the events `delta`, `gap` and `reset` of one follower.
 
+use atlas_artifacts::Pieces;
 use atlas_types::{Attempt, Delta};
 
 use crate::json;
-use crate::output::Pieces;
 
 /// One event of a follower.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -14,8 +14,7 @@ use atlas_runs::{Chain, Next, Plan, PlannedStep, StepInput, context, next, step_
 use atlas_state::State;
 use atlas_types::{
     AdvanceRun, AgentName, AgentVersion, CancelRun, Command, Door, Event, EventRecord, Failure, FailureKind, JobId,
-    Origin, Rejection, Request, Run, RunFailure, RunFault, RunNext, RunStatus, SubmitJob, Timestamp, Verdict,
-    Version,
+    Origin, Rejection, Request, Run, RunFailure, RunFault, RunNext, RunStatus, SubmitJob, Timestamp, Verdict, Version,
 };
 use bytes::Bytes;
 use futures::StreamExt as _;

@@ -47,7 +47,7 @@ impl Service {
     pub async fn fire_trigger(&self, caller: &Caller, id: &str) -> Result<String, Error> {
         let wanted = |_: &Trigger| Ok(());
         let missing = || Error::UnknownObject(format!("Trigger '{id}' not found"));
-        let known_by = caller.request_id.clone().map(|key| (key, crate::artifacts::hash(id.as_bytes())));
+        let known_by = caller.request_id.clone().map(|key| (key, atlas_artifacts::hash(id.as_bytes())));
         let fired = Wanted { by: FiredBy::Request, tick: None, input: &Map::new(), known_by };
         self.fire_wanted(caller, id, &fired, wanted, missing).await
     }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use atlas_artifacts::{digest_of, hash};
 use atlas_objects::{SealedVersion, SecretProvider, SecretSpec};
 use atlas_state::State;
 use atlas_triggers::{Call, Kind, superseded};
@@ -12,8 +13,6 @@ use tracing::warn;
 
 use super::firing::Wanted;
 use super::{Trigger, trigger_key};
-use crate::artifacts::digest_of;
-use crate::artifacts::hash;
 use crate::{Caller, Error, Service};
 
 /// The headers of a call that the service looks at, in lower case.

@@ -26,7 +26,7 @@ use crate::peers::{Outgoing, PeerError, Peers};
 use disk::Disk;
 
 /// A hash that distinguishes bodies.
-pub(crate) fn hash(bytes: &[u8]) -> u64 {
+pub fn hash(bytes: &[u8]) -> u64 {
     let [a, b, c, d, e, f, g, h, ..] = digest_of(bytes).0;
     u64::from_le_bytes([a, b, c, d, e, f, g, h])
 }
