@@ -7,7 +7,7 @@ use atlas_types::EventSeq;
 use rusqlite::{Connection, OptionalExtension, Transaction, params};
 
 use crate::record::split_event;
-use crate::writer::{column, remove_jobs};
+use crate::rows::{column, remove_jobs};
 use crate::{HistoryError, schema, sum, totals};
 
 /// Writes a copy with all data up to `through` to `to`, which must not exist. The copy then matches a state whose last

@@ -12,7 +12,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 
 use crate::reader::blob_of;
 use crate::record::{decode_event, id_column, id_of, split_event, without_job};
-use crate::writer::{column, index, refer, remove_jobs};
+use crate::rows::{column, index, refer, remove_jobs};
 use crate::{HistoryError, sum};
 
 /// The most blobs that are changed in memory at once.

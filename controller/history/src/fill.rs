@@ -6,7 +6,8 @@ use rusqlite::{Connection, OptionalExtension};
 
 use crate::record::{decode_event, split_event};
 use crate::retention::raise_floor;
-use crate::writer::{BLOB_BYTES_MAX, BLOB_EVENTS_MAX, column, insert_events, insert_job};
+use crate::rows::column;
+use crate::writer::{BLOB_BYTES_MAX, BLOB_EVENTS_MAX, insert_events, insert_job};
 use crate::{Gap, HistoryError, Part, erase};
 
 /// A part that passed the checks.

@@ -5,7 +5,7 @@ use rusqlite::{Connection, OptionalExtension, Row};
 
 use crate::reader::blob_of;
 use crate::record::{concerns_job, split_event, without_job};
-use crate::writer::column;
+use crate::rows::column;
 use crate::{HistoryError, StoredEvent, sum};
 
 /// A range of events that this history did not receive: those after `after`, up to `through`.

@@ -19,6 +19,7 @@ mod gap;
 mod reader;
 mod record;
 mod retention;
+mod rows;
 mod schema;
 mod sqlite;
 mod sum;

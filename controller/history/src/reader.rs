@@ -6,7 +6,7 @@ use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension, Row};
 
 use crate::record::{decode_event, id_column, id_of};
-use crate::writer::column;
+use crate::rows::column;
 use crate::{HistoryError, JobFilter, Listed, StoredEvent, sum, words};
 
 fn read<T>(result: rusqlite::Result<T>) -> Result<T, HistoryError> {

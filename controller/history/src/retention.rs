@@ -10,7 +10,7 @@ use std::time::Duration;
 use atlas_types::{EventSeq, Timestamp};
 use rusqlite::{Connection, OptionalExtension, params};
 
-use crate::writer::{column, remove_jobs};
+use crate::rows::{column, remove_jobs};
 use crate::{HistoryError, Kept};
 
 /// The most jobs that are dropped in one transaction, of all namespaces together.

@@ -12,7 +12,7 @@ use atlas_types::Job;
 use rusqlite::{Connection, ErrorCode, OpenFlags, Transaction};
 
 use crate::HistoryError;
-use crate::writer::{index, refer};
+use crate::rows::{index, refer};
 use crate::{erase, totals};
 
 /// The version that this program writes, in `PRAGMA user_version`.
