@@ -20,10 +20,8 @@ const STEP: usize = 500;
 const TABLE: &[(&str, usize, usize)] = &[
     ("atlas-contract", 6, 6_000),
     ("atlas-compat", 17, 2_500),
-    ("atlas-history", 9, 2_500),
     ("atlas-objects", 20, 3_500),
     ("atlas-raft", 9, 4_500),
-    ("atlas-controller", 8, 8_000),
     ("atlas-state", 7, 6_500),
     ("atlas-types", 7, 3_000),
     ("atlas-sim", 13, 4_500),
