@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::api::{self, Job, JobEvent, LogLine};
 use crate::client::Client;
 use crate::command::generic::{Kind, Target, one};
-use crate::command::{execution, job};
+use crate::command::{chain_run, job};
 use crate::context::Context;
 use crate::ending;
 use crate::exit::Exit;
@@ -52,7 +52,7 @@ impl Source {
     /// Parses a job id or `KIND/NAME`; none if only the cluster can tell what the text names.
     fn parse(text: &str) -> Result<Option<Self>, Failure> {
         if !text.contains('/') {
-            let is_id = text.starts_with("job-") || execution::is_one(text);
+            let is_id = text.starts_with("job-") || chain_run::is_one(text);
             return Ok(is_id.then(|| Self::Job(text.to_owned())));
         }
         let target: Target = text.parse().map_err(|error| Failure::usage(format!("\"{text}\" is not {error}")))?;

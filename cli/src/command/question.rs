@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::api;
 use crate::client::Client;
-use crate::command::execution;
+use crate::command::chain_run;
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -100,7 +100,7 @@ async fn list(context: &Context, options: &Options) -> Result<Exit, Failure> {
     query.extend(options.all.then_some(("status", "all")));
     let jobs = match options.job.as_deref() {
         None => Vec::new(),
-        Some(id) if execution::is_one(id) => execution::jobs(&client, id).await?,
+        Some(id) if chain_run::is_one(id) => chain_run::jobs(&client, id).await?,
         Some(id) => vec![id.to_owned()],
     };
     let mut found = Vec::new();
@@ -149,9 +149,9 @@ fn text(question: &Question) -> String {
 /// Answers the open question of a job, or on a terminal all of them.
 pub(crate) async fn of_job(context: &Context, options: &JobAnswer) -> Result<Exit, Failure> {
     let client = context.client()?;
-    let open = if execution::is_one(&options.id) {
+    let open = if chain_run::is_one(&options.id) {
         let mut open = Vec::new();
-        for job in execution::jobs(&client, &options.id).await? {
+        for job in chain_run::jobs(&client, &options.id).await? {
             open.extend(questions::open(&client, &job).await?);
         }
         open

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use crate::api::{self, Job};
 use crate::client::Client;
-use crate::command::execution;
+use crate::command::chain_run;
 use crate::command::job::tree;
 use crate::context::Context;
 use crate::exit::Exit;
@@ -130,7 +130,7 @@ async fn gather(client: &Client, value: &mut Value, left: &mut usize) -> Result<
 
 async fn add_details(client: &Client, traced: &mut Traced, members: &mut Map<String, Value>) -> Result<(), Failure> {
     let id = traced.job.id.as_str();
-    if execution::is_one(id) {
+    if chain_run::is_one(id) {
         let trace = known(client.get(&["api", "traces", id], &[]).await)?.unwrap_or(Value::Null);
         members.insert("trace".to_owned(), trace);
         return Ok(());
@@ -168,7 +168,7 @@ fn without_outcomes(mut steps: Value) -> Value {
 impl Traced {
     fn ids(&self, names: &mut Vec<String>) {
         let id = &self.job.id;
-        names.push(if execution::is_one(id) { id.clone() } else { format!("job/{id}") });
+        names.push(if chain_run::is_one(id) { id.clone() } else { format!("job/{id}") });
         self.children.iter().chain(&self.retries).for_each(|below| below.ids(names));
     }
 }

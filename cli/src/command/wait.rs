@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::api::{self, Agent, Controller, Job, Node};
 use crate::client::Client;
 use crate::command::agent::named;
-use crate::command::execution;
+use crate::command::chain_run;
 use crate::command::generic::{Kind, Target, one};
 use crate::command::node::state;
 use crate::context::Context;
@@ -157,7 +157,7 @@ pub(crate) async fn run(context: &Context, options: &Options) -> Result<Exit, Fa
 
 async fn look(client: &Client, kind: Kind, name: &str, condition: Condition) -> Result<Look, Failure> {
     match kind {
-        Kind::Job if execution::is_one(name) => Ok(job(execution::get(client, name).await?, condition)?),
+        Kind::Job if chain_run::is_one(name) => Ok(job(chain_run::get(client, name).await?, condition)?),
         Kind::Job => job(family(client, name, condition).await?, condition),
         Kind::Agent => agent(client, name, condition).await,
         Kind::Node => match there(client.get(&["api", "nodes", name], &[]).await)? {

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::definition;
 use super::tree::{title, tree_of};
 use crate::client::Client;
-use crate::command::execution;
+use crate::command::chain_run;
 use crate::command::run::{Attending, family};
 use crate::context::Context;
 use crate::exit::Exit;
@@ -177,13 +177,13 @@ async fn follow(
 
 /// Prints the output of a completed run; any other end is an error.
 pub(crate) fn conclude(context: &Context, run: Value) -> Result<Exit, Failure> {
-    let exit = execution::exit(&run);
+    let exit = chain_run::exit(&run);
     if !context.form.is_text() {
         let names = vec![run["id"].as_str().unwrap_or_default().to_owned()];
         context.show(&Shown { value: run, text: String::new(), names })?;
         return Ok(exit);
     }
-    if let Some(output) = execution::returned(&run) {
+    if let Some(output) = chain_run::returned(&run) {
         context.note(&format!("the agent returned: {}", words::short(&output, RETURNED_MAX)));
     }
     context.print(&output(&run, exit)?)?;
@@ -193,7 +193,7 @@ pub(crate) fn conclude(context: &Context, run: Value) -> Result<Exit, Failure> {
 /// The output of a completed run as a line.
 fn output(run: &Value, exit: Exit) -> Result<String, Failure> {
     let id = run["id"].as_str().unwrap_or_default();
-    if let (Exit::JobFailed, Some(failure)) = (exit, execution::failure(run)) {
+    if let (Exit::JobFailed, Some(failure)) = (exit, chain_run::failure(run)) {
         return Err(failure);
     }
     let (code, message, next) = match exit {

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::command::execution;
+use crate::command::chain_run;
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -23,8 +23,8 @@ pub(crate) async fn run(context: &Context, options: &Options) -> Result<Exit, Fa
 
 /// Cancels a job, or a run of a chain.
 pub(crate) async fn cancel(context: &Context, id: &str) -> Result<Exit, Failure> {
-    if execution::is_one(id) {
-        return execution::cancel(context, id).await;
+    if chain_run::is_one(id) {
+        return chain_run::cancel(context, id).await;
     }
     let value = context.client()?.post(&["api", "jobs", id, "cancel"], &[], &json!({})).await?;
     if value["cancelled"] != json!(true) {

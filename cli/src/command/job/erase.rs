@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::command::execution;
+use crate::command::chain_run;
 use crate::confirm;
 use crate::context::Context;
 use crate::exit::Exit;
@@ -45,8 +45,8 @@ pub(crate) async fn run(context: &Context, options: &Options) -> Result<Exit, Fa
 }
 
 async fn erase(context: &Context, id: &str) -> Result<Exit, Failure> {
-    if execution::is_one(id) {
-        let jobs = execution::jobs(&context.client()?, id).await?.join(" ");
+    if chain_run::is_one(id) {
+        let jobs = chain_run::jobs(&context.client()?, id).await?.join(" ");
         let failure = Failure::usage(format!("{id} is a run of a chain, which is erased with all of its namespace"));
         return Err(failure.with_next(match jobs.is_empty() {
             true => "all of it: atlasctl job erase --all".to_owned(),

@@ -4,7 +4,7 @@ use clap::ValueEnum;
 use serde_json::Value;
 
 use crate::api::{self, Job, JobEvent};
-use crate::command::execution;
+use crate::command::chain_run;
 use crate::context::Context;
 use crate::ending::waits;
 use crate::exit::Exit;
@@ -54,13 +54,13 @@ pub(crate) struct Options {
 
 pub(crate) async fn run(context: &Context, options: &Options) -> Result<Exit, Failure> {
     let (id, follow) = (options.id.as_str(), options.follow);
-    match (execution::is_one(id), follow) {
+    match (chain_run::is_one(id), follow) {
         (false, _) => of_job(context, id, follow).await,
-        (true, false) => execution::each_job(context, id, async |job| of_job(context, job, false).await).await,
+        (true, false) => chain_run::each_job(context, id, async |job| of_job(context, job, false).await).await,
         (true, true) => {
             let each = async |_: &str, job: &str| of_job(context, job, true).await.map(drop);
             let client = context.client()?;
-            context.as_one(true, execution::follow_jobs(&client, id, each)).await.map(|_| Exit::Done)
+            context.as_one(true, chain_run::follow_jobs(&client, id, each)).await.map(|_| Exit::Done)
         }
     }
 }

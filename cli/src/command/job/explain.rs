@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::api::{self, Job, Route};
-use crate::command::execution;
+use crate::command::chain_run;
 use crate::context::Context;
 use crate::ending::{self, Lacking};
 use crate::exit::Exit;
@@ -60,8 +60,8 @@ pub(crate) async fn run(context: &Context, options: &Options) -> Result<Exit, Fa
 }
 
 async fn explain(context: &Context, id: &str) -> Result<Exit, Failure> {
-    if execution::is_one(id) {
-        return execution::explain(context, id, async |job| of_job(context, job).await).await;
+    if chain_run::is_one(id) {
+        return chain_run::explain(context, id, async |job| of_job(context, job).await).await;
     }
     of_job(context, id).await
 }

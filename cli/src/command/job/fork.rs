@@ -4,7 +4,7 @@ use atlas_turn::replay::{Difference, Replayed};
 use serde_json::json;
 
 use super::recorded::Recorded;
-use crate::command::execution;
+use crate::command::chain_run;
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -31,9 +31,9 @@ pub(crate) struct Options {
 pub(crate) async fn run(context: &Context, options: &Options) -> Result<Exit, Failure> {
     let Options { id, from_step, model, version } = options;
     let client = context.client()?;
-    if execution::is_one(id) {
+    if chain_run::is_one(id) {
         let what = "a fork begins with the recorded steps of one job";
-        return Err(execution::is_several(&client, id, what, |job| {
+        return Err(chain_run::is_several(&client, id, what, |job| {
             format!("atlasctl job fork {job} --from-step {from_step}")
         })
         .await?);

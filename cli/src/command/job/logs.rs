@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::pieces::{Piece, Printed, follow as follow_pieces};
 use crate::api::{self, LogLine};
 use crate::client::Client;
-use crate::command::{execution, graph};
+use crate::command::{chain_run, graph};
 use crate::context::Context;
 use crate::ending;
 use crate::exit::Exit;
@@ -62,7 +62,7 @@ impl Which {
 }
 
 pub(crate) async fn run(context: &Context, options: &Options) -> Result<Exit, Failure> {
-    if options.deltas && execution::is_one(&options.id) {
+    if options.deltas && chain_run::is_one(&options.id) {
         let failure = Failure::usage("--deltas follows one job, and this is a run of a chain");
         return Err(failure.with_next(format!("its jobs: atlasctl job tree {}", options.id)));
     }
@@ -91,8 +91,8 @@ pub(crate) async fn run(context: &Context, options: &Options) -> Result<Exit, Fa
 
 /// Prints the log lines of one job, or of the jobs of a run of a chain.
 pub(crate) async fn of_job(context: &Context, id: &str, goes_on: bool, which: &Which) -> Result<Exit, Failure> {
-    if execution::is_one(id) {
-        return execution::logs(context, id, execution::Wanted { follow: goes_on, which }).await;
+    if chain_run::is_one(id) {
+        return chain_run::logs(context, id, chain_run::Wanted { follow: goes_on, which }).await;
     }
     let client = context.client()?;
     let now = context.look.now;

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::command::execution;
+use crate::command::chain_run;
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -46,9 +46,9 @@ pub(crate) async fn run(context: &Context, options: &Options) -> Result<Exit, Fa
     }
     let client = context.client()?;
     let mut job = options.id.clone();
-    if execution::is_one(&job) {
+    if chain_run::is_one(&job) {
         let again = |job: &str| format!("atlasctl job message {job} …");
-        job = execution::only_job(&client, &job, "runs", |job| !job.is_terminal(), again).await?;
+        job = chain_run::only_job(&client, &job, "runs", |job| !job.is_terminal(), again).await?;
     }
     let value = client.post(&["api", "jobs", &job, "messages"], &[], &body).await?;
     let id = value["id"].as_str().ok_or_else(|| Failure::answer("a message is answered with an id"))?.to_owned();

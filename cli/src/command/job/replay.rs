@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::recorded::Recorded;
 use crate::api::Job;
-use crate::command::execution;
+use crate::command::chain_run;
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -44,8 +44,8 @@ pub(crate) async fn run(context: &Context, options: &Options) -> Result<Exit, Fa
 }
 
 async fn replay(context: &Context, id: &str) -> Result<Exit, Failure> {
-    if execution::is_one(id) {
-        let jobs = execution::jobs(&context.client()?, id).await?;
+    if chain_run::is_one(id) {
+        let jobs = chain_run::jobs(&context.client()?, id).await?;
         return names::each(context, &jobs, async |job| of_job(context, job).await).await;
     }
     of_job(context, id).await

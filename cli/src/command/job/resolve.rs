@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::command::execution;
+use crate::command::chain_run;
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -36,9 +36,9 @@ pub(crate) async fn run(context: &Context, options: &Options) -> Result<Exit, Fa
     };
     let client = context.client()?;
     let mut job = options.id.clone();
-    if execution::is_one(&job) {
+    if chain_run::is_one(&job) {
         let again = |job: &str| format!("atlasctl job resolve {job} …");
-        job = execution::only_job(&client, &job, "is in doubt", |job| job.reason == "in_doubt", again).await?;
+        job = chain_run::only_job(&client, &job, "is in doubt", |job| job.reason == "in_doubt", again).await?;
     }
     let value = client.post(&["api", "jobs", &job, "resolve"], &[], &body).await?;
     let text = |name: &str| value[name].as_str().map(str::to_owned);

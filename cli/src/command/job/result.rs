@@ -1,7 +1,7 @@
 //! `atlasctl job result`.
 
 use crate::api::{self, Job};
-use crate::command::execution;
+use crate::command::chain_run;
 use crate::context::Context;
 use crate::ending;
 use crate::exit::Exit;
@@ -22,8 +22,8 @@ pub(crate) async fn run(context: &Context, options: &Options) -> Result<Exit, Fa
 }
 
 async fn result(context: &Context, id: &str) -> Result<Exit, Failure> {
-    if execution::is_one(id) {
-        return execution::result(context, id).await;
+    if chain_run::is_one(id) {
+        return chain_run::result(context, id).await;
     }
     let value = context.client()?.get(&["api", "jobs", id], &[("view", "full")]).await?;
     let job: Job = api::read(&value)?;

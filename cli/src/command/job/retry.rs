@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::command::execution;
+use crate::command::chain_run;
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -25,8 +25,8 @@ pub(crate) async fn run(context: &Context, options: &Options) -> Result<Exit, Fa
 }
 
 async fn retry(context: &Context, id: &str, resume: bool) -> Result<Exit, Failure> {
-    if execution::is_one(id) {
-        return execution::retry(context, id, resume, async |job| of_job(context, job, resume).await).await;
+    if chain_run::is_one(id) {
+        return chain_run::retry(context, id, resume, async |job| of_job(context, job, resume).await).await;
     }
     of_job(context, id, resume).await
 }

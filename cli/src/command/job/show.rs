@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::api::{self, Job, JobApproval, JobEvent};
 use crate::command::job::events;
-use crate::command::{execution, policy};
+use crate::command::{chain_run, policy};
 use crate::context::Context;
 use crate::ending::{self, waits};
 use crate::exit::Exit;
@@ -27,8 +27,8 @@ pub(crate) async fn run(context: &Context, options: &Options) -> Result<Exit, Fa
 
 /// Shows one job.
 pub(crate) async fn show(context: &Context, id: &str) -> Result<Exit, Failure> {
-    if execution::is_one(id) {
-        return execution::show(context, id).await;
+    if chain_run::is_one(id) {
+        return chain_run::show(context, id).await;
     }
     let client = context.client()?;
     let value = client.get(&["api", "jobs", id], &[("view", "full")]).await?;

@@ -4,7 +4,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::api;
-use crate::command::execution;
+use crate::command::chain_run;
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -40,8 +40,8 @@ struct Step {
 }
 
 pub(crate) async fn run(context: &Context, options: &Options) -> Result<Exit, Failure> {
-    if execution::is_one(&options.id) {
-        return execution::each_job(context, &options.id, async |job| of_job(context, job, options, true).await).await;
+    if chain_run::is_one(&options.id) {
+        return chain_run::each_job(context, &options.id, async |job| of_job(context, job, options, true).await).await;
     }
     of_job(context, &options.id, options, false).await
 }

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use crate::api::{self, Job};
 use crate::client::Client;
-use crate::command::execution;
+use crate::command::chain_run;
 use crate::context::Context;
 use crate::ending::waits;
 use crate::exit::Exit;
@@ -54,9 +54,9 @@ async fn tree(context: &Context, id: &str) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// The tree of a job or of an execution, with the answer of the server.
+/// The tree of a job or of a run, with the answer of the server.
 pub(crate) async fn read(client: &Client, id: &str) -> Result<(Tree, Value), Failure> {
-    if !execution::is_one(id) {
+    if !chain_run::is_one(id) {
         let value = client.get(&["api", "jobs", id, "tree"], &[]).await?;
         return Ok((api::read(&value)?, value));
     }
@@ -101,7 +101,7 @@ pub(crate) fn jobs_of(tree: &Tree) -> Vec<(String, String)> {
     jobs
 }
 
-/// The jobs of an execution's steps that have not ended, with their steps.
+/// The jobs of a run's steps that have not ended, with their steps.
 pub(crate) fn unfinished(tree: &Tree) -> Vec<(String, String)> {
     let steps = tree.children.iter().flat_map(|child| std::iter::once(child).chain(&child.retries));
     let open = steps.filter(|one| one.job.id.starts_with("job-") && !one.job.is_terminal());

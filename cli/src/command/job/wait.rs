@@ -5,7 +5,7 @@ use std::time::Duration;
 use atlas_env::Env;
 
 use crate::api::{self, Job};
-use crate::command::execution;
+use crate::command::chain_run;
 use crate::command::run::{Attending, family};
 use crate::context::Context;
 use crate::ending;
@@ -34,8 +34,8 @@ pub(crate) async fn run(context: &Context, options: &Options) -> Result<Exit, Fa
 }
 
 async fn wait(context: &Context, id: &str, options: &Options) -> Result<Exit, Failure> {
-    if execution::is_one(id) {
-        return execution::wait(context, id, options.timeout).await;
+    if chain_run::is_one(id) {
+        return chain_run::wait(context, id, options.timeout).await;
     }
     let mut latest = id.to_owned();
     let attending = Attending { timeout: options.timeout, follow: false, no_retry_wait: options.no_retry_wait };

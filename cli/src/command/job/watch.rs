@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::api::{self, Job, JobEvent};
 use crate::client::Client;
-use crate::command::execution;
+use crate::command::chain_run;
 use crate::command::job::{events, logs};
 use crate::context::Context;
 use crate::ending;
@@ -23,11 +23,11 @@ pub(crate) struct Options {
 
 pub(crate) async fn run(context: &Context, options: &Options) -> Result<Exit, Failure> {
     let client = context.client()?;
-    if execution::is_one(&options.id) {
+    if chain_run::is_one(&options.id) {
         let each = async |_: &str, job: &str| follow(context, &client, job).await.map(drop);
-        let run = context.as_one(false, execution::follow_jobs(&client, &options.id, each)).await?;
+        let run = context.as_one(false, chain_run::follow_jobs(&client, &options.id, each)).await?;
         context.next(&format!("next: atlasctl job result {}", options.id));
-        return Ok(execution::exit(&run));
+        return Ok(chain_run::exit(&run));
     }
     let job = context.as_one(false, follow(context, &client, &options.id)).await?;
     context.next(&format!("next: atlasctl job result {}", job.id));

@@ -23,7 +23,7 @@ pub(super) async fn run(
     let name = options.agent.as_deref().unwrap_or_default();
     let is_chain = match missing.code.as_deref() {
         Some(UNKNOWN_AGENT) => true,
-        // The key may be that of an earlier execution: the chain then says whether it was asked for the same. A chain that was called
+        // The key may be that of an earlier run: the chain then says whether it was asked for the same. A chain that was called
         // like an agent is listed as one.
         Some(REQUEST_CONFLICT) => {
             let agent = client.get_if_known(&["api", "agents", name]).await?;

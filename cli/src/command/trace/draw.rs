@@ -1,7 +1,7 @@
 //! Draws a trace as a tree of spans with a time line.
 
 use super::{STEPS_MAX, Traced};
-use crate::command::execution;
+use crate::command::chain_run;
 use crate::ending::waits;
 use crate::output::Table;
 use crate::words;
@@ -40,7 +40,7 @@ pub(super) fn text(traced: &Traced) -> String {
         text += &format!("step {} of chain {}{run}\n", trace.step_index + 1, trace.chain_name);
     }
     if !trace.parent_trace_id.is_empty() {
-        let begun = if execution::is_one(&trace.parent_trace_id) { "of" } else { "spawned by" };
+        let begun = if chain_run::is_one(&trace.parent_trace_id) { "of" } else { "spawned by" };
         text += &format!("{begun} {}\n", trace.parent_trace_id);
     }
     text

@@ -26,7 +26,7 @@ pub(crate) async fn get(client: &Client, id: &str) -> Result<Value, Failure> {
     client.get(&["api", "chains", id], &[("view", "full")]).await
 }
 
-/// Shows an execution: its steps with their jobs, and its output or what went wrong.
+/// Shows a run of a chain: its steps with their jobs, and its output or what went wrong.
 pub(super) async fn show(context: &Context, id: &str) -> Result<Exit, Failure> {
     let (family, run) = tree::read(&context.client()?, id).await?;
     let id = run["id"].as_str().unwrap_or(id).to_owned();
