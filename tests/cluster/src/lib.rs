@@ -47,6 +47,8 @@ mod coder;
 #[cfg(test)]
 mod containers;
 #[cfg(test)]
+mod cores;
+#[cfg(test)]
 mod crashed_change;
 #[cfg(test)]
 mod damage;
@@ -117,6 +119,8 @@ mod members;
 #[cfg(test)]
 mod membership;
 #[cfg(test)]
+mod model_chaos;
+#[cfg(test)]
 mod model_limits;
 #[cfg(test)]
 mod nested;
@@ -140,6 +144,8 @@ mod packaged_tools;
 mod parallel_changes;
 #[cfg(test)]
 mod permissions;
+#[cfg(test)]
+mod policies;
 #[cfg(test)]
 mod preparing;
 #[cfg(test)]

@@ -111,6 +111,98 @@ async fn calls_in_flight_stay_within_the_limit_whoever_leads() {
     }
 }
 
+/// A limit of a minute of a model, and what each call uses of it.
+struct OfAMinute {
+    name: &'static str,
+    limit: u64,
+    of_a_call: u64,
+    /// Part of what a job says that waits for it.
+    says: &'static str,
+}
+
+impl OfAMinute {
+    /// Half of the calls come before the leader is killed, and more than the limit allows come after that.
+    async fn holds_over_a_change_of_leader(self) {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (clock, times) = (Env::system().clock, Arc::new(Mutex::new(Vec::new())));
+        let noted = Arc::clone(&times);
+        let server = Server::start(move |_: &Value, _: usize| {
+            noted.lock().expect("not poisoned").push(clock.monotonic());
+            Reply::Message { content: vec![json!({"type": "text", "text": "done"})], tokens: [20, 180] }
+        });
+        let server = server.expect("a server");
+        let mut members = trio(folder.path(), &[]).await;
+        add_model(&Api::new(&members[0].http.to_string()), &server, json!({ self.name: self.limit })).await;
+        let agent = "agent:\n  name: thinker\n  version: 1.0.0\n  provider: { type: llm, output_format: text, max_tokens: 200 }\n";
+        let package = package(folder.path(), "thinker", &[("agent.yaml", agent)]);
+        Api::new(&members[0].http.to_string()).register(package).await;
+        let workers = ["w1", "w2"].map(|name| {
+            let all: Vec<_> = members.iter().collect();
+            let mut command = worker_command(program("atlas-worker"), folder.path(), name, &all);
+            Process::start(command.env("TINY_KEY", "key"))
+        });
+        let calls = usize::try_from(self.limit / self.of_a_call).expect("a few");
+        let dead = leader(&members).await;
+        let api = Api::new(&members[(dead + 1) % members.len()].http.to_string());
+        let mut jobs = Vec::new();
+        for number in 0..calls / 2 {
+            jobs.push(api.submit("thinker", json!({ "job": number })).await);
+        }
+        for job in &jobs {
+            assert_eq!(api.wait(job).await["status"], "completed");
+        }
+        members[dead].kill();
+        for number in calls / 2..2 * calls {
+            let body = json!({ "agent": "thinker", "input": { "job": number } });
+            // Until there is another leader, jobs are refused.
+            let id =
+                eventually_async("a job is submitted", async || match api.try_post("/api/jobs", body.clone()).await {
+                    (200..300, _, job) => Ok(job["id"].as_str().expect("an id").to_owned()),
+                    (status, _, answer) => Err(format!("{status}: {answer}")),
+                });
+            jobs.push(id.await);
+        }
+        let used = || server.requests().len() as u64 * self.of_a_call;
+        eventually_async("the limit is used, and the others wait", async || {
+            let mut says = Vec::new();
+            for job in &jobs {
+                says.extend(api.job(job).await["waiting_for"].as_str().map(str::to_owned));
+            }
+            let waits = says.iter().any(|says| says.contains(self.says));
+            let enough = used() * 100 >= self.limit * 95;
+            if waits && enough { Ok(()) } else { Err(format!("{} used, {says:?}", used())) }
+        })
+        .await;
+        for job in &jobs {
+            let _ = api.try_post(&format!("/api/jobs/{job}/cancel"), json!({})).await;
+            let status = api.wait(job).await["status"].as_str().map(str::to_owned);
+            assert!(matches!(status.as_deref(), Some("completed" | "cancelled")), "{status:?}");
+        }
+        // The calls take their time to arrive, so that they are a little nearer to each other here than when they begin.
+        let times = times.lock().expect("not poisoned").clone();
+        for (place, begin) in times.iter().enumerate() {
+            let near =
+                times[place..].iter().take_while(|time| **time - *begin < Duration::from_secs(57)).count() as u64;
+            assert!(near * self.of_a_call * 100 <= self.limit * 105, "{near} calls within a minute: {times:?}");
+        }
+        for worker in workers {
+            assert_eq!(worker.end(Signal::SIGTERM), Some(0));
+        }
+    }
+}
+
+#[tokio::test]
+async fn requests_of_a_minute_stay_within_the_limit_over_a_change_of_leader() {
+    let says = "40 of 40 requests in this minute";
+    OfAMinute { name: "requests_per_minute", limit: 40, of_a_call: 1, says }.holds_over_a_change_of_leader().await;
+}
+
+#[tokio::test]
+async fn tokens_of_a_minute_stay_within_the_limit_over_a_change_of_leader() {
+    let says = "of 6000 tokens in this minute";
+    OfAMinute { name: "tokens_per_minute", limit: 6_000, of_a_call: 200, says }.holds_over_a_change_of_leader().await;
+}
+
 #[tokio::test]
 async fn calls_beyond_those_of_a_minute_wait_and_can_be_cancelled() {
     let folder = tempfile::tempdir().expect("a folder");

@@ -34,7 +34,7 @@ fn code_of(error: &anyhow::Error) -> Option<&'static str> {
 }
 
 fn run() -> anyhow::Result<()> {
-    atlas_env::no_core_dumps()?;
+    let without_cores = atlas_env::no_core_dumps();
     let matches = Configuration::command_line().get_matches();
     let configuration = Configuration::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     let filter = configuration.log.clone().unwrap_or_else(|| "info".to_owned());
@@ -43,6 +43,7 @@ fn run() -> anyhow::Result<()> {
     let prepared = prepare(configuration);
     let lines = prepared.as_ref().ok().and_then(|(_, otlp)| otlp.as_ref()?.logs(&env));
     atlas_telemetry::start_log_with(&filter, lines.map(|lines| Box::new(lines) as atlas_telemetry::Sink))?;
+    without_cores?;
     let (configuration, otlp) = prepared?;
     if configuration.print_config {
         print!("{}", configuration.to_toml());
