@@ -51,6 +51,7 @@ use http::{HeaderName, HeaderValue};
 use tokio::sync::watch;
 
 use crate::cluster::Cluster;
+use crate::http_limits::HttpLimits;
 use crate::identity;
 use answer::{Answer, Problem, Response};
 pub(crate) use frames::Frames;
@@ -68,23 +69,6 @@ const INDEX: HeaderName = HeaderName::from_static("x-atlas-index");
 const CONSISTENCY: HeaderName = HeaderName::from_static("atlas-consistency");
 /// How long a controller may take to apply the entries that a client has already seen.
 const BEHIND_MAX: Duration = Duration::from_secs(5);
-
-/// The limits of the door. Each is an option of the controller.
-#[derive(Debug, Clone)]
-pub struct HttpLimits {
-    /// The largest body of a request, except packages.
-    pub body_bytes_max: usize,
-    /// The largest package.
-    pub package_bytes_max: usize,
-    /// The most connections at once.
-    pub connections_max: usize,
-    /// The time limit for receiving a request's headers.
-    pub header_timeout: Duration,
-    /// The time limit for receiving a request's body.
-    pub body_timeout: Duration,
-    /// The longest wait that a client may request.
-    pub wait_max: Duration,
-}
 
 /// The data that all handlers share.
 pub(crate) struct HttpDoor {
@@ -185,7 +169,7 @@ impl HttpDoor {
             Some(namespace) if operation.in_namespace => caller.in_namespace(&namespace)?,
             _ => caller,
         };
-        let answer = match access::check(&caller, operation) {
+        let answer = match caller.may(operation.id) {
             Ok(()) => {
                 request.without_body(self).await?;
                 // Boxed, because it is as large as all operations together.

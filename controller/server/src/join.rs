@@ -1,6 +1,5 @@
 //! The identity of this controller: a member, the first member of a new cluster, or one that joins an existing cluster.
 
-use std::path::PathBuf;
 use std::time::Duration;
 
 use atlas_env::Env;
@@ -10,7 +9,7 @@ use atlas_types::MemberId;
 use atlas_wire::proto::peer::v1 as wire;
 use tonic::{Code, Status};
 
-use crate::{Options, StartError, authentication, cluster};
+use crate::{JoinError, Options, StartError, authentication, cluster};
 
 /// How long a cluster may take to answer. Its members may all be starting or electing.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -33,52 +32,6 @@ pub(crate) struct Who {
     pub(crate) cluster_id: Option<u128>,
     /// True if it was admitted to a cluster. It then never forms one.
     pub(crate) joins: bool,
-}
-
-/// Why a controller was not admitted.
-#[derive(Debug, thiserror::Error)]
-pub enum JoinError {
-    /// Other members could not reach this controller.
-    #[error(
-        "a controller that joins needs a peer address: set peer.listen, and advertise if it listens on all addresses"
-    )]
-    NoAddress,
-    /// The controller was joining before and is not a member yet.
-    #[error(
-        "this directory belongs to a controller that was joining a cluster: start it with --join and --token, or with an empty directory"
-    )]
-    Unfinished,
-    /// The directory does not identify its member.
-    #[error(
-        "\"{}\" contains a log but no member.json that identifies the member: restore that file, or remove this member, empty the directory and let it join again",
-        path.display()
-    )]
-    Nameless {
-        /// The data directory.
-        path: PathBuf,
-    },
-    /// The token is missing.
-    #[error(
-        "a controller that joins needs a token: create one on a member with \"atlasctl cluster join-token\", or give it the root token"
-    )]
-    NoToken,
-    /// The cluster refused.
-    #[error("the cluster refused this controller: {reason}")]
-    Refused {
-        /// The reason given by the cluster.
-        reason: String,
-    },
-    /// No member answered.
-    #[error("no member answered at {addresses}: {reason}")]
-    Unreachable {
-        /// The addresses that were tried.
-        addresses: String,
-        /// The last error.
-        reason: String,
-    },
-    /// The answer cannot be decoded.
-    #[error("the cluster's answer is malformed")]
-    Malformed,
 }
 
 /// Determines the identity of this controller, and joins a cluster if configured. `own` is its address, and `peers_env`

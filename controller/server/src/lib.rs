@@ -9,6 +9,7 @@ mod cluster;
 mod controller;
 mod externals;
 mod http;
+mod http_limits;
 mod identity;
 mod issuers;
 mod join;
@@ -26,13 +27,12 @@ mod worker_door;
 
 pub use atlas_gateway::Token;
 pub use controller::Controller;
-pub use http::HttpLimits;
-pub use join::JoinError;
+pub use http_limits::HttpLimits;
 pub use options::{
     Auth, CompatibleMcp, Loaded, Mode, OPTIONS, OptionRow, Options, OptionsError, command, load, reference,
 };
 pub use rules::Rules;
-pub use start_error::StartError;
+pub use start_error::{JoinError, StartError};
 
 /// Bytes of the stack of a thread that runs the doors. Operations contain one another, such as a chain whose step is a chain, and builds
 /// without optimization take most of the 2 MiB that threads have by default. Only what is used takes memory.

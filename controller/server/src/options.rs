@@ -20,7 +20,7 @@ pub use table::{OPTIONS, OptionRow};
 
 use atlas_gateway::{GatewayOptions, Token};
 
-use crate::http::HttpLimits;
+use crate::http_limits::HttpLimits;
 use crate::rules::Rules;
 
 /// The purpose of the cluster.

@@ -6,8 +6,6 @@ use std::path::PathBuf;
 use atlas_history::HistoryError;
 use atlas_service::KeyError;
 
-use crate::join::JoinError;
-
 /// Why a controller did not start.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
@@ -97,4 +95,50 @@ impl StartError {
             _ => false,
         }
     }
+}
+
+/// Why a controller was not admitted.
+#[derive(Debug, thiserror::Error)]
+pub enum JoinError {
+    /// Other members could not reach this controller.
+    #[error(
+        "a controller that joins needs a peer address: set peer.listen, and advertise if it listens on all addresses"
+    )]
+    NoAddress,
+    /// The controller was joining before and is not a member yet.
+    #[error(
+        "this directory belongs to a controller that was joining a cluster: start it with --join and --token, or with an empty directory"
+    )]
+    Unfinished,
+    /// The directory does not identify its member.
+    #[error(
+        "\"{}\" contains a log but no member.json that identifies the member: restore that file, or remove this member, empty the directory and let it join again",
+        path.display()
+    )]
+    Nameless {
+        /// The data directory.
+        path: PathBuf,
+    },
+    /// The token is missing.
+    #[error(
+        "a controller that joins needs a token: create one on a member with \"atlasctl cluster join-token\", or give it the root token"
+    )]
+    NoToken,
+    /// The cluster refused.
+    #[error("the cluster refused this controller: {reason}")]
+    Refused {
+        /// The reason given by the cluster.
+        reason: String,
+    },
+    /// No member answered.
+    #[error("no member answered at {addresses}: {reason}")]
+    Unreachable {
+        /// The addresses that were tried.
+        addresses: String,
+        /// The last error.
+        reason: String,
+    },
+    /// The answer cannot be decoded.
+    #[error("the cluster's answer is malformed")]
+    Malformed,
 }
