@@ -10,7 +10,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
-use atlas_access::Right;
+use atlas_api::{Agents, Jobs};
 use atlas_service::{Caller, Consistency, Error, Service, ShownAgent};
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, GetPromptRequestParams, GetPromptResponse, Implementation,
@@ -57,7 +57,7 @@ impl Asked {
 
 impl AgentServer {
     async fn agent(&self, asked: &Asked) -> Result<ShownAgent, Error> {
-        asked.caller.needs(Right::AgentsRead)?;
+        asked.caller.may(Agents::GetAgent.id())?;
         self.service.agent(&asked.caller, &asked.agent, None, Consistency::Linearizable).await
     }
 }
@@ -100,7 +100,7 @@ impl ServerHandler for AgentServer {
             tools::GET_HEALTH => Ok(health::answer(self, &asked).await.into()),
             // Some clients call the agent by its name.
             name if name == tools::SEND_MESSAGE || *name == *asked.agent => {
-                server::allowed(&self.service, &asked.caller, Right::JobsSubmit, tools::SEND_MESSAGE).await?;
+                server::allowed(&self.service, &asked.caller, Jobs::SubmitJob.id(), tools::SEND_MESSAGE).await?;
                 let sending = Sending { server: self, asked, context };
                 Ok(sending.answer(request.arguments).await.unwrap_or_else(failed).into())
             }
@@ -126,7 +126,7 @@ impl ServerHandler for AgentServer {
         context: RequestContext<RoleServer>,
     ) -> Result<GetPromptResponse, ErrorData> {
         let asked = Asked::of(&context)?;
-        server::allowed(&self.service, &asked.caller, Right::JobsRead, "prompts/get").await?;
+        server::allowed(&self.service, &asked.caller, Jobs::GetJob.id(), "prompts/get").await?;
         history::prompt(self, &asked, &request).await.map(Into::into)
     }
 }

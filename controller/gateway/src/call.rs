@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use atlas_access::Right;
+use atlas_api::{Jobs, OperationId, Questions};
 use atlas_service::{AgentQuery, Caller, Consistency, Error, Pinned, Submission, View};
 use atlas_types::{AgentName, JobId, QuestionId, QuestionRule, RequestId};
 use bytes::Bytes;
@@ -19,7 +19,7 @@ use crate::progress::Told;
 use crate::questions::{Asked, Reach};
 use crate::server::Server;
 use crate::tools::ToolName;
-use crate::view::{self, deny, done, error_text, failed};
+use crate::view::{self, done, error_text, failed};
 use crate::{bearer, pins, progress, questions, task, texts};
 
 /// How long a call waits before clients that know tasks get one.
@@ -47,14 +47,20 @@ pub(crate) struct Resumed {
 pub(crate) type Refused = String;
 
 impl Call<'_> {
+    /// Refuses a caller that may not use the operation for which a tool stands.
+    async fn admit(&self, operation: OperationId, tool: ToolName) -> Result<(), Error> {
+        self.server.service.admit(&self.caller, operation, &format!("mcp/{}", tool.as_str())).await
+    }
+
     /// Carries out a call. Errors of tools are results, because models read results and not protocol errors.
     pub(crate) async fn run(
         self,
         tool: ToolName,
         arguments: Option<JsonObject>,
     ) -> Result<CallToolResponse, ErrorData> {
-        if let Err(error) = tool.check(&self.caller) {
-            deny(&self.server.service, &self.caller, tool.as_str(), &error).await;
+        if let Some(operation) = tool.operation()
+            && let Err(error) = self.admit(operation, tool).await
+        {
             return Ok(failed(error_text(&error)).into());
         }
         let mut arguments = arguments;
@@ -114,8 +120,7 @@ impl Call<'_> {
 
     /// Runs a pinned agent, whose input the arguments are.
     pub(crate) async fn run_pinned(self, pinned: &Pinned, arguments: Option<JsonObject>) -> CallToolResponse {
-        if let Err(error) = self.caller.needs(Right::JobsSubmit) {
-            deny(&self.server.service, &self.caller, ToolName::AgentRun.as_str(), &error).await;
+        if let Err(error) = self.admit(Jobs::SubmitJob.id(), ToolName::AgentRun).await {
             return failed(error_text(&error)).into();
         }
         let mut arguments = arguments.unwrap_or_default();
@@ -171,7 +176,7 @@ impl Call<'_> {
             Some(rule) => rule.parse::<QuestionRule>().map_err(|why| format!("'questions': {why}"))?,
             // Without a user to ask, nobody knows of a job that waits.
             None if Reach::of(&self.context) == Reach::Nobody => QuestionRule::Fail,
-            None if self.caller.needs(Right::QuestionsAnswer).is_err() => QuestionRule::Fail,
+            None if self.caller.may(Questions::AnswerQuestion.id()).is_err() => QuestionRule::Fail,
             None => QuestionRule::Wait,
         };
         let caller = bearer::passing_on(&self.caller, &self.context);
@@ -267,7 +272,8 @@ impl Call<'_> {
 
     /// The text of an error of a service function, which is recorded if it is a denial.
     pub(crate) async fn refusal(&self, tool: ToolName, error: &Error) -> Refused {
-        view::refusal(&self.server.service, &self.caller, tool.as_str(), error).await
+        let Some(operation) = tool.operation() else { return error_text(error) };
+        view::refusal(&self.server.service, &self.caller, (operation, tool.as_str()), error).await
     }
 
     async fn job_id(&self, text: &str) -> Result<JobId, Refused> {

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use atlas_access::Right;
+use atlas_api::{Agents, Jobs, OperationId, Questions};
 use atlas_env::Env;
 use atlas_service::{Caller, Consistency, Service, View};
 use atlas_types::{JobId, TraceContext};
@@ -21,7 +21,7 @@ use crate::door::GatewayOptions;
 use crate::lists::Lists;
 use crate::owners::OwnSession;
 use crate::tools::{self, ToolName};
-use crate::view::{deny, error_text, refusal};
+use crate::view::{error_text, refusal};
 use crate::{page, pins, questions, resources, task};
 
 /// The protocol's versions that are served.
@@ -56,11 +56,15 @@ pub(crate) fn session(context: &RequestContext<RoleServer>) -> Option<&str> {
     Some(id)
 }
 
-/// Refuses a caller that lacks a right for a method, and records that.
-pub(crate) async fn allowed(service: &Service, caller: &Caller, right: Right, method: &str) -> Result<(), ErrorData> {
-    let Err(error) = caller.needs(right) else { return Ok(()) };
-    deny(service, caller, method, &error).await;
-    Err(ErrorData::invalid_request(error_text(&error), None))
+/// Refuses a caller that may not use the operation for which a method stands.
+pub(crate) async fn allowed(
+    service: &Service,
+    caller: &Caller,
+    operation: OperationId,
+    method: &str,
+) -> Result<(), ErrorData> {
+    let admitted = service.admit(caller, operation, &format!("mcp/{method}")).await;
+    admitted.map_err(|error| ErrorData::invalid_request(error_text(&error), None))
 }
 
 /// Serves the platform's tools. It holds nothing of its own, so each session has a copy.
@@ -75,7 +79,7 @@ pub(crate) struct Server {
 impl Server {
     /// The job of a task.
     async fn job(&self, caller: &Caller, task: &str) -> Result<JobId, ErrorData> {
-        allowed(&self.service, caller, Right::JobsRead, "tasks").await?;
+        allowed(&self.service, caller, Jobs::GetJob.id(), "tasks").await?;
         let id = self.service.job_id(caller, task).await;
         id.map_err(|error| ErrorData::invalid_params(error_text(&error), None))
     }
@@ -99,7 +103,7 @@ impl ServerHandler for Server {
         context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
         let caller = caller(&context)?;
-        allowed(&self.service, &caller, Right::AgentsRead, "tools/list").await?;
+        allowed(&self.service, &caller, Agents::ListAgents.id(), "tools/list").await?;
         self.lists.begin();
         let pinned = pins::tools(&self.service, &caller).await;
         let pinned = pinned.map_err(|error| ErrorData::internal_error(error_text(&error), None))?;
@@ -118,7 +122,7 @@ impl ServerHandler for Server {
 
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
         let caller = caller(context.request_context())?;
-        allowed(&self.service, &caller, Right::AgentsRead, "subscriptions/listen").await?;
+        allowed(&self.service, &caller, Agents::ListAgents.id(), "subscriptions/listen").await?;
         self.lists.listen(&context).await
     }
 
@@ -170,7 +174,7 @@ impl ServerHandler for Server {
         context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
         let caller = caller(&context)?;
-        allowed(&self.service, &caller, Right::JobsRead, "resources/read").await?;
+        allowed(&self.service, &caller, Jobs::GetJob.id(), "resources/read").await?;
         resources::read(&self.service, &caller, &request.uri).await.map(Into::into)
     }
 
@@ -193,12 +197,13 @@ impl ServerHandler for Server {
         context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
         let caller = caller(&context)?;
-        allowed(&self.service, &caller, Right::QuestionsAnswer, "tasks/update").await?;
+        allowed(&self.service, &caller, Questions::AnswerQuestion.id(), "tasks/update").await?;
         let id = self.job(&caller, &request.task_id).await?;
         match questions::respond(&self.service, &caller, id, request.input_responses).await {
             Ok(_) => Ok(()),
             Err(error) => {
-                let text = refusal(&self.service, &caller, "tasks/update", &error).await;
+                let text =
+                    refusal(&self.service, &caller, (Questions::AnswerQuestion.id(), "tasks/update"), &error).await;
                 Err(ErrorData::invalid_params(text, None))
             }
         }
@@ -217,7 +222,7 @@ impl ServerHandler for Server {
         match cancelled.await {
             Ok(_) => Ok(()),
             Err(error) => {
-                let text = refusal(&self.service, &caller, "tasks/cancel", &error).await;
+                let text = refusal(&self.service, &caller, (Jobs::CancelJob.id(), "tasks/cancel"), &error).await;
                 Err(ErrorData::invalid_params(text, None))
             }
         }

@@ -3,8 +3,7 @@
 use std::borrow::Cow;
 use std::sync::{Arc, LazyLock};
 
-use atlas_access::Right;
-use atlas_service::{Caller, Error};
+use atlas_api::{Agents, Chains, Jobs, OperationId, Questions};
 use rmcp::model::{JsonObject, Tool, ToolAnnotations};
 use serde_json::{Value, json};
 
@@ -23,18 +22,19 @@ pub(crate) enum ToolName {
 }
 
 impl ToolName {
-    /// Refuses a caller that lacks the right of a tool: that of the same operation at the HTTP door. Whose job it is, the service functions
-    /// know.
-    pub(crate) fn check(self, caller: &Caller) -> Result<(), Error> {
-        match self {
-            Self::AgentsSearch | Self::AgentDescribe => caller.needs(Right::AgentsRead),
-            Self::AgentRun | Self::ChainRun => caller.needs(Right::JobsSubmit),
-            Self::JobGet | Self::JobWait => caller.needs(Right::JobsRead),
-            Self::JobAnswer => caller.needs(Right::QuestionsAnswer),
-            Self::JobCancel => caller.may_control_own(),
-            // The documentation is public.
-            Self::DocsSearch => Ok(()),
-        }
+    /// The operation that a tool stands for; none for the documentation, which is public.
+    pub(crate) fn operation(self) -> Option<OperationId> {
+        Some(match self {
+            Self::AgentsSearch => Agents::ListAgents.id(),
+            Self::AgentDescribe => Agents::GetAgent.id(),
+            Self::AgentRun => Jobs::SubmitJob.id(),
+            Self::ChainRun => Chains::StartChain.id(),
+            Self::JobGet => Jobs::GetJob.id(),
+            Self::JobWait => Jobs::WaitForJob.id(),
+            Self::JobAnswer => Questions::AnswerQuestion.id(),
+            Self::JobCancel => Jobs::CancelJob.id(),
+            Self::DocsSearch => return None,
+        })
     }
 
     const ALL: [Self; 9] = [

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use atlas_api::OperationId;
 use atlas_service::{Attempted, Caller, Error, Service, Shown, View, is_denial};
 use atlas_types::Question;
 use rmcp::model::{CallToolResult, ContentBlock};
@@ -25,15 +26,16 @@ pub(crate) fn failed(text: impl Into<String>) -> CallToolResult {
     CallToolResult::error(vec![ContentBlock::text(text.into())])
 }
 
-/// Records that a caller was denied a tool.
-pub(crate) async fn deny(service: &Service, caller: &Caller, tool: &str, error: &Error) {
-    service.audit().denied(caller, Attempted { verb: tool, object: "mcp" }, error).await;
-}
-
-/// The text of an error of a tool. If a service function denied the call, that is recorded.
-pub(crate) async fn refusal(service: &Service, caller: &Caller, tool: &str, error: &Error) -> String {
+/// The text of an error of a tool or a method. If a service function denied the call, that is recorded as a denial of its operation.
+pub(crate) async fn refusal(
+    service: &Service,
+    caller: &Caller,
+    (operation, name): (OperationId, &str),
+    error: &Error,
+) -> String {
     if is_denial(error) {
-        deny(service, caller, tool, error).await;
+        let object = format!("mcp/{name}");
+        service.audit().denied(caller, Attempted { verb: operation.name(), object: &object }, error).await;
     }
     error_text(error)
 }

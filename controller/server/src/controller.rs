@@ -16,6 +16,7 @@ use atlas_tls::{Clients, TlsError};
 use atlas_types::{Door, Level};
 use atlas_webhooks::{Environment, Webhooks};
 use serde_json::json;
+use futures::future::{BoxFuture, LocalBoxFuture};
 use tokio::sync::{Mutex, watch};
 
 use crate::backup::Backups;
@@ -69,7 +70,14 @@ const HAND_OVER_MAX: Duration = Duration::from_secs(3);
 
 impl Controller {
     /// Starts a controller: the log and the state, the history, the service functions, then the doors.
-    pub async fn start(options: Options, env: Env) -> Result<Self, StartError> {
+    ///
+    /// This and the functions below return boxed futures: the code of an `async fn` is made again in each crate that awaits it, with
+    /// all that it awaits itself.
+    pub fn start(options: Options, env: Env) -> BoxFuture<'static, Result<Self, StartError>> {
+        Box::pin(Self::opened(options, env))
+    }
+
+    async fn opened(options: Options, env: Env) -> Result<Self, StartError> {
         authentication::check_addresses(&options)?;
         let lock = lock(&options)?;
         // The ports are bound first, so that a controller that cannot be reached does not touch the log.
@@ -346,7 +354,11 @@ impl Controller {
     }
 
     /// Completes when the controller cannot continue. The process must exit with this reason.
-    pub async fn failed(&self) -> Arc<str> {
+    pub fn failed(&self) -> LocalBoxFuture<'_, Arc<str>> {
+        Box::pin(self.stopped_by_itself())
+    }
+
+    async fn stopped_by_itself(&self) -> Arc<str> {
         let mut leadership = self.service.handle().leadership();
         let mut history = self.history.synced();
         let stopped = async {
@@ -367,16 +379,22 @@ impl Controller {
 
     /// Stops the controller: hands leadership over, accepts no more requests, waits for open ones, then closes the
     /// history and the log.
-    pub async fn shutdown(self) {
-        self.duty.abort();
-        // While this controller leads, it can still write down what was delivered.
-        self.webhooks.stop().await;
-        self.hand_over().await;
-        self.shutdown_with_all().await;
+    pub fn shutdown(self) -> BoxFuture<'static, ()> {
+        Box::pin(async move {
+            self.duty.abort();
+            // While this controller leads, it can still write down what was delivered.
+            self.webhooks.stop().await;
+            self.hand_over().await;
+            self.shutdown_with_all().await;
+        })
     }
 
     /// Like [`Self::shutdown`], if all controllers of the cluster stop at once and no other member can lead.
-    pub async fn shutdown_with_all(self) {
+    pub fn shutdown_with_all(self) -> BoxFuture<'static, ()> {
+        Box::pin(self.closed())
+    }
+
+    async fn closed(self) {
         self.duty.abort();
         self.webhooks.stop().await;
         if let Some(export) = &self.export {

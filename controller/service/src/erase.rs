@@ -1,6 +1,6 @@
 //! Erasing what was sent to and made by ended jobs.
 
-use atlas_access::Right;
+use atlas_api::Jobs;
 use atlas_types::{Command, ErasePayloads, JobId};
 
 use crate::{Caller, Error, Service};
@@ -8,7 +8,7 @@ use crate::{Caller, Error, Service};
 impl Service {
     /// Erases the payloads of one ended job. Every controller erases them from its history when it applies the entry.
     pub async fn erase_job(&self, caller: &Caller, id: JobId) -> Result<(), Error> {
-        caller.needs(Right::JobsControl)?;
+        caller.may(Jobs::EraseJob.id())?;
         let state = self.shared.read().await?;
         let found = match state.job(id) {
             Some(job) => job.namespace == caller.namespace,
@@ -22,7 +22,7 @@ impl Service {
 
     /// Erases all jobs of the caller's namespace, and its ended runs. [`Error::WrongStatus`] while one has not ended.
     pub async fn erase_namespace(&self, caller: &Caller) -> Result<(), Error> {
-        caller.needs(Right::JobsControl)?;
+        caller.may(Jobs::EraseJobs.id())?;
         self.propose(caller.request(Command::ErasePayloads(ErasePayloads { job: None }))).await.map(drop)
     }
 }

@@ -5,7 +5,7 @@ mod answer;
 use std::sync::Arc;
 use std::time::Duration;
 
-use atlas_access::Right;
+use atlas_api::Questions as QuestionOperation;
 use atlas_state::State;
 use atlas_types::{
     ANSWER_BYTES_MAX, AnswerQuestion, Ask, AskKind, AskQuestion, AskingRule, Command, EventSeq, Job, JobId, Question,
@@ -76,7 +76,7 @@ impl Service {
         answer: &Value,
         is_text: bool,
     ) -> Result<Arc<Question>, Error> {
-        caller.needs(Right::QuestionsAnswer)?;
+        caller.may(QuestionOperation::AnswerQuestion.id())?;
         self.answer_for(caller, id, answer, is_text).await
     }
 
@@ -203,7 +203,7 @@ impl Service {
 
 /// Whether a caller may answer a question.
 fn may_answer(state: &State, caller: &Caller, question: &Question) -> bool {
-    if caller.needs(Right::QuestionsAnswer).is_err() {
+    if caller.may(QuestionOperation::AnswerQuestion.id()).is_err() {
         return false;
     }
     let is_named = question.ask.answerers.is_empty() || question.ask.answerers.contains(&caller.principal);

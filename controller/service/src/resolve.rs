@@ -1,6 +1,6 @@
 //! Jobs in doubt: resolved by an operator who knows what the lost attempt did (B.7).
 
-use atlas_access::Right;
+use atlas_api::Jobs;
 use atlas_types::{AgentPin, Command, Job, JobId, JobStatus, Outcome, Resolution, ResolveJob};
 use bytes::Bytes;
 use serde_json::Value;
@@ -23,7 +23,7 @@ const REASON_BYTES_MAX: usize = 4096;
 impl Service {
     /// Resolves a job in doubt and returns its new status.
     pub async fn resolve_job(&self, caller: &Caller, id: JobId, decision: Decision) -> Result<JobStatus, Error> {
-        caller.needs(Right::JobsControl)?;
+        caller.may(Jobs::ResolveJob.id())?;
         let state = self.state(Consistency::Linearizable).await?;
         let job = self.job_in(caller, &state, id).await?;
         let resolution = match decision {

@@ -2,13 +2,12 @@
 
 use std::time::Duration;
 
-use atlas_access::Right;
+use atlas_api::Jobs;
 use atlas_types::{
     AgentName, Command, ForsakeChild, Job, JobId, JobStatus, Namespace, NodeId, Outcome, Spawn, SpawnEnd, Spawner,
 };
 use serde_json::Map;
 
-use crate::audit::Attempted;
 use crate::submission::Family;
 use crate::tools::passes;
 use crate::{Caller, Consistency, Error, Service, Submission};
@@ -43,9 +42,9 @@ impl Service {
         };
         // What the parent may pass on, its children may too, if they name who gets it.
         let mut caller = self.caller_of_job(&state, parent).with_inbound(self.bearers().of(job));
-        if let Err(error) = caller.needs(Right::JobsSubmit) {
-            let object = format!("agent/{}", spawn.agent);
-            self.shared.audit.denied(&caller, Attempted { verb: "submitJob", object: &object }, &error).await;
+        if caller.may(Jobs::SubmitJob.id()).is_err()
+            && let Err(error) = self.admit(&caller, Jobs::SubmitJob.id(), &format!("agent/{}", spawn.agent)).await
+        {
             return refused(error.to_string());
         }
         if spawn.skill {

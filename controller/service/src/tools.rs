@@ -10,7 +10,7 @@ mod registry;
 mod team;
 mod user;
 
-use atlas_access::Right;
+use atlas_api::{Agents, Figures, Jobs, OperationId, Questions};
 use atlas_contract::platform::{self, LOOKUP};
 use atlas_types::{Job, JobId, MODEL_TOKEN, Spawner, TEAM, ToolEnd, ToolRequest};
 use serde_json::{Map, Value};
@@ -126,14 +126,16 @@ impl Service {
 
     /// Carries out a call, and records it if it is denied.
     async fn dispatch(&self, call: &Call<'_>) -> Result<Value, NoResult> {
-        let result = match check_right(call) {
+        let stands_for = operation(call.tool);
+        let result = match stands_for.map_or(Ok(()), |operation| call.caller.may(operation)) {
             Ok(()) => self.carry_out(call).await,
             Err(error) => Err(error.into()),
         };
         if let Err(NoResult::Error(error)) = &result
             && is_denial(error)
         {
-            let attempted = Attempted { verb: call.tool, object: "tool" };
+            let object = format!("tool/{}", call.tool);
+            let attempted = Attempted { verb: stands_for.map_or("callTool", OperationId::name), object: &object };
             self.shared.audit.denied(&call.caller, attempted, error).await;
         }
         result
@@ -160,20 +162,20 @@ impl Service {
     }
 }
 
-/// Refuses a caller that lacks the right of a tool: that of the same operation at the HTTP door.
-fn check_right(call: &Call<'_>) -> Result<(), Error> {
-    let caller = &call.caller;
-    match call.tool {
-        "atlas.registry.list" | "atlas.registry.describe" | "atlas.registry.search" => caller.needs(Right::AgentsRead),
-        "atlas.exec.spawn" | platform::RUN => caller.needs(Right::JobsSubmit),
-        "atlas.exec.cancel" => caller.may_control_own(),
-        "atlas.exec.status" | "atlas.queue.inspect" | "atlas.monitor.trace" | "atlas.monitor.traces" => {
-            caller.needs(Right::JobsRead)
-        }
-        "atlas.monitor.metrics" => caller.needs_in_cluster(Right::MetricsRead),
-        // What an agent declares is looked up for every job, and the health is public.
-        _ => Ok(()),
-    }
+/// The operation that a tool stands for. What an agent declares is looked up for every job, and the health is public.
+fn operation(tool: &str) -> Option<OperationId> {
+    Some(match tool {
+        "atlas.registry.list" | "atlas.registry.search" => Agents::ListAgents.id(),
+        "atlas.registry.describe" => Agents::GetAgent.id(),
+        "atlas.exec.spawn" | platform::RUN => Jobs::SubmitJob.id(),
+        "atlas.exec.status" => Jobs::GetJob.id(),
+        "atlas.exec.cancel" => Jobs::CancelJob.id(),
+        "atlas.queue.inspect" => Jobs::ListJobs.id(),
+        "atlas.monitor.metrics" => Figures::Figures.id(),
+        "atlas.monitor.trace" => Questions::GetTrace.id(),
+        "atlas.monitor.traces" => Questions::ListTraces.id(),
+        _ => return None,
+    })
 }
 
 /// Whether the contract of the calling agent asks for the tool. It may also look up what it names as a tool.

@@ -27,6 +27,8 @@ mod numbered;
 #[cfg(test)]
 mod purity;
 #[cfg(test)]
+mod rights;
+#[cfg(test)]
 mod sources;
 #[cfg(test)]
 mod tree;

@@ -1,6 +1,6 @@
 //! `get_health`: whether an agent can answer, from what the cluster knows. No model is called.
 
-use atlas_access::Right;
+use atlas_api::Agents;
 use rmcp::model::CallToolResult;
 use serde_json::{Map, json};
 
@@ -9,7 +9,7 @@ use crate::view::{done, failed, iso_seconds, plain_error_text as error_text};
 
 /// The status, the time and, unless all is well, the reasons.
 pub(super) async fn answer(server: &AgentServer, asked: &Asked) -> CallToolResult {
-    if let Err(error) = asked.caller.needs(Right::AgentsRead) {
+    if let Err(error) = asked.caller.may(Agents::GetAgent.id()) {
         return failed(error_text(&error));
     }
     let health = match server.service.agent_health(&asked.caller, &asked.agent).await {

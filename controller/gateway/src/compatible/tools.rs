@@ -1,6 +1,6 @@
 //! The tools: skills, those of the platform and, if asked for, agents (compatibility §18.3 and §19.2).
 
-use atlas_access::Right;
+use atlas_api::{Agents, Jobs};
 use atlas_contract::platform;
 use atlas_service::{AgentQuery, Caller, Consistency, Error, OutsideCall, SkillEnd, Submission, Unwanted, Versions};
 use atlas_types::AgentName;
@@ -73,7 +73,7 @@ impl Compatible {
     }
 
     async fn tools(&self, caller: &Caller) -> Result<Vec<Value>, Error> {
-        caller.needs(Right::AgentsRead)?;
+        caller.may(Agents::ListAgents.id())?;
         let skills = self.service.skills(caller, Consistency::Linearizable).await?;
         let mut tools: Vec<Value> = skills
             .iter()
@@ -113,10 +113,7 @@ impl Compatible {
             return self.service.platform_tool(caller, call).await;
         }
         // Skills and agents run code.
-        if let Err(error) = caller.needs(Right::JobsSubmit) {
-            crate::view::deny(&self.service, caller, name, &error).await;
-            return Err(error);
-        }
+        self.service.admit(caller, Jobs::SubmitJob.id(), &format!("mcp/{name}")).await?;
         let mut input = Value::Object(arguments);
         // The input of a skill may be a member, if it is no object.
         if input.as_object().is_some_and(|input| input.len() == 1 && input.contains_key(INPUT)) {

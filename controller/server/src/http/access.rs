@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use atlas_access::Right;
-use atlas_api::{Operation, Ownership};
 use atlas_service::{Caller, Error, NewToken};
 use http::StatusCode;
 use http::header::AUTHORIZATION;
@@ -31,16 +30,6 @@ pub(crate) async fn caller(door: &HttpDoor, request: &Request, right: Right) -> 
 /// The header by which a request shows a token. Bytes that are no text are no token.
 pub(crate) fn authorization(request: &Request) -> Option<&str> {
     request.header(AUTHORIZATION.as_str())
-}
-
-/// Refuses a caller that lacks the right of an operation: in its namespace, or in the cluster for what belongs to no namespace. Whether a
-/// caller began what it wants to change is decided by the service function.
-pub(crate) fn check(caller: &Caller, operation: &Operation) -> Result<(), Error> {
-    match operation.right {
-        right if !operation.in_namespace => caller.needs_in_cluster(right),
-        _ if operation.ownership == Ownership::OwnOrControl => caller.may_control_own(),
-        right => caller.needs(right),
-    }
 }
 
 /// `GET /api/auth/whoami`.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use atlas_access::{Access, Right};
+use atlas_access::Access;
 use atlas_gateway::GatewayResponse;
 use atlas_service::{Attempted, Caller, Error};
 use axum::body::Body;
@@ -16,7 +16,7 @@ use super::answer::{self, Answer, Problem, Response};
 use super::request::Request;
 use super::{HttpDoor, access};
 use crate::identity;
-use atlas_api::percent_decoded;
+use atlas_api::{Agents, percent_decoded};
 
 /// The path of the gateway.
 const PATH: &str = "/mcp";
@@ -44,7 +44,7 @@ pub(crate) async fn answer(door: &HttpDoor, request: Request) -> Answer {
 pub(crate) async fn answer_agent(door: &HttpDoor, request: Request, agent: &str, port: u16) -> Answer {
     let caller = caller(door, &request).await?;
     // Before the agent is looked for: who may not read agents does not learn which there are.
-    if let Err(error) = caller.needs(Right::AgentsRead) {
+    if let Err(error) = caller.may(Agents::GetAgent.id()) {
         return Err(denied(door, &caller, &request, error).await);
     }
     let request = whole(door, request).await?;

@@ -182,6 +182,11 @@ impl Operation {
         errors
     }
 
+    /// What an answer with this status may be; nothing if the operation has no such success.
+    pub fn contents(&self, status: StatusCode) -> impl Iterator<Item = &'static Content> {
+        self.successes.iter().filter(move |success| success.status == status).flat_map(|success| success.contents)
+    }
+
     /// Its parameters outside the path.
     pub fn parameters(&self) -> impl Iterator<Item = &'static Parameter> {
         self.query.iter().chain(self.in_namespace.then_some(&NAMESPACE))

@@ -3,8 +3,8 @@
 use atlas_access::Right;
 use http::StatusCode;
 
-use super::{Access, OperationId};
 use super::operation::{Body, Content, Kind, Operation, Ownership, Parameter, ParameterLocation, Success, Verb};
+use super::{Access, OperationId};
 use crate::catalogue::Entry;
 use crate::catalogue::{
     AMBIGUOUS_JOB, ARTIFACT_MISSING, AUDIT_FAILING, HISTORY_BEHIND, LATE, LEVEL_TOO_LOW, MALFORMED, NO_LEADER,

@@ -1,0 +1,36 @@
+//! Rights are decided at the gate: doors name operations, and no door decides by itself.
+
+use std::path::Path;
+
+use crate::tree;
+
+/// The files of the controller that may name a right besides the rows of operations, and why.
+const WITH_RIGHTS: &[(&str, &str)] = &[
+    ("controller/service/src/ownership.rs", "what one began oneself"),
+    ("controller/service/src/objects.rs", "each kind of object has a right of its own"),
+    ("controller/service/src/access.rs", "shows what a principal is granted"),
+    ("controller/server/src/http/access.rs", "public operations take no token"),
+];
+
+#[test]
+fn rights_are_decided_at_the_gate() {
+    let of_doors = |path: &Path| {
+        let under = ["controller/service/src", "controller/server/src", "controller/gateway/src"];
+        under.iter().any(|folder| path.starts_with(folder))
+            && !path.ends_with("tests.rs")
+            && !path.iter().any(|part| part == "tests")
+    };
+    let known = |path: &Path| WITH_RIGHTS.iter().any(|(known, _)| path == Path::new(known));
+    let names_a_right = |path: &Path| tree::read(path).contains("Right::");
+    let files = tree::files(&[".rs"]);
+    let doors = || files.iter().filter(|path| of_doors(path));
+    let mut findings: Vec<String> = doors()
+        .filter(|path| !known(path) && names_a_right(path))
+        .map(|path| format!("{} names a right: name the operation, and let Caller::may decide", path.display()))
+        .collect();
+    let idle = |path: &Path| !doors().any(|door| door == path && names_a_right(door));
+    findings.extend(
+        WITH_RIGHTS.iter().filter(|(path, _)| idle(Path::new(path))).map(|(path, _)| format!("{path} names no right")),
+    );
+    tree::report("rights are decided at the gate", &findings);
+}
