@@ -176,6 +176,7 @@ fn what_leaders_say_reads_and_writes_as_ever() {
             "grant_attachments",
             ToWorker::Grant(Box::new(Assignment { attachments: attachments(), ..assignment.clone() })),
         ),
+        ("grant_bounds", ToWorker::Grant(Box::new(Assignment { attachments: bounds(), ..assignment.clone() }))),
         ("grant_step", ToWorker::Grant(Box::new(Assignment { context: step_context(), ..assignment }))),
         ("cancel", ToWorker::Cancel { job, token, grace: Micros::from_secs(5) }),
         ("revoke", ToWorker::Revoke { job, token }),
@@ -227,6 +228,17 @@ fn model_uses() -> ModelUses {
 /// What the agent of a step is told about its chain.
 fn step_context() -> Option<Payload> {
     Some(Payload::inline(br#"{"chain_name":"review","step_index":1}"#))
+}
+
+/// What policies leave an agent.
+fn bounds() -> Attachments {
+    let bounds = Bounds {
+        filesystem: Some(vec!["read".to_owned()]),
+        network: Some(Vec::new()),
+        memory_mb: Some(256),
+        cpu_seconds: None,
+    };
+    Attachments::new([Attachment::Bounds(bounds)])
 }
 
 fn attachments() -> Attachments {
