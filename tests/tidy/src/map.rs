@@ -43,7 +43,7 @@ fn the_files_of_the_map_exist_and_belong_to_its_crates() {
         let is_own = |name: &&str| folders.get(*name).is_some_and(|folder| Path::new(row.file).starts_with(folder));
         if !tree::root().join(row.file).is_file() {
             findings.push(format!("{}: no such file {:?}", row.subject, row.file));
-        } else if !row.crates.iter().any(|name| is_own(name)) {
+        } else if !row.crates.iter().any(is_own) {
             findings.push(format!("{}: {} belongs to none of {}", row.subject, row.file, row.crates.join(", ")));
         }
     }
