@@ -1,12 +1,13 @@
 //! `/api/agents` (compatibility §15.9, and ours).
 
+use atlas_api::types::{Acceptance, Deletion, Deprecation, Registration, Retirement, RolledBack};
 use atlas_service::{AgentQuery, Caller, ShownAgent, Versions, View};
 use http::StatusCode;
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::HttpDoor;
-use super::answer::{Answer, Response, json};
+use super::answer::{self, Answer, Response, json};
 use super::request::Request;
 
 /// `GET /api/agents`: every version that accepts jobs, in the format of `atlas list --json`. `?all=false` returns only
@@ -62,13 +63,13 @@ pub(crate) async fn get(door: &HttpDoor, caller: &Caller, request: &Request, nam
 pub(crate) async fn register(door: &HttpDoor, caller: &Caller, request: &mut Request) -> Answer {
     let package = request.body(door, door.limits.package_bytes_max).await?;
     let registered = door.service.register(caller, package, request.query().flag("replace")?).await?;
-    let body = json!({
-        "name": registered.name.as_str(),
-        "version": registered.version.to_string(),
-        "digest": registered.digest.to_string(),
-        "changed": registered.changed,
-    });
-    Ok(json(StatusCode::CREATED, &body))
+    let registration = Registration {
+        name: registered.name.as_str().to_owned(),
+        version: registered.version.to_string(),
+        digest: registered.digest.to_string(),
+        changed: registered.changed,
+    };
+    Ok(answer::body(StatusCode::CREATED, &registration))
 }
 
 #[derive(Deserialize)]
@@ -90,13 +91,13 @@ pub(crate) async fn deprecate(
     let body: DeprecateBody = request.read_json(door).await?;
     let why = body.deprecated.unwrap_or(true).then_some(&*body.message);
     door.service.deprecate(caller, name, version, why).await?;
-    Ok(json(StatusCode::OK, &json!({ "deprecated": why })))
+    Ok(answer::body(StatusCode::OK, &Deprecation { deprecated: why.map(str::to_owned) }))
 }
 
 /// `POST /api/agents/{name}/versions/{version}/resume`: closes its circuit.
 pub(crate) async fn resume(door: &HttpDoor, caller: &Caller, name: &str, version: &str) -> Answer {
     door.service.resume_agent(caller, name, version).await?;
-    Ok(json(StatusCode::OK, &json!({ "accepted": true })))
+    Ok(answer::body(StatusCode::OK, &Acceptance { accepted: true }))
 }
 
 #[derive(Default, Deserialize)]
@@ -115,24 +116,24 @@ pub(crate) async fn roll_back(
 ) -> Answer {
     let body: RollbackBody = request.read_json(door).await?;
     let back = door.service.roll_back(caller, name, version, body.revision).await?;
-    let body = json!({
-        "name": back.registered.name.as_str(),
-        "version": back.registered.version.to_string(),
-        "digest": back.registered.digest.to_string(),
-        "from": back.from,
-        "revision": back.revision,
-    });
-    Ok(json(StatusCode::OK, &body))
+    let rollback = RolledBack {
+        name: back.registered.name.as_str().to_owned(),
+        version: back.registered.version.to_string(),
+        digest: back.registered.digest.to_string(),
+        from: back.from.into(),
+        revision: back.revision.into(),
+    };
+    Ok(answer::body(StatusCode::OK, &rollback))
 }
 
 /// `DELETE /api/agents/{name}/versions/{version}`: retires the version.
 pub(crate) async fn retire(door: &HttpDoor, caller: &Caller, name: &str, version: &str) -> Answer {
     door.service.retire(caller, name, version).await?;
-    Ok(json(StatusCode::OK, &json!({ "retired": true })))
+    Ok(answer::body(StatusCode::OK, &Retirement { retired: true }))
 }
 
 /// `POST /api/agents/{name}/versions/{version}/delete`: deletes a retired version.
 pub(crate) async fn delete(door: &HttpDoor, caller: &Caller, name: &str, version: &str) -> Answer {
     door.service.delete_agent(caller, name, version).await?;
-    Ok(json(StatusCode::OK, &json!({ "deleted": true })))
+    Ok(answer::body(StatusCode::OK, &Deletion { deleted: true }))
 }

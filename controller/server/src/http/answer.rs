@@ -8,6 +8,7 @@ use atlas_service::json as text;
 use axum::body::Body;
 use http::StatusCode;
 use http::header::{ALLOW, CONNECTION, CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER, WARNING, WWW_AUTHENTICATE};
+use serde::Serialize;
 use serde_json::{Value, json};
 
 /// The answer of a handler.
@@ -76,6 +77,12 @@ pub(crate) fn json(status: StatusCode, value: &Value) -> Response {
     // Serialising a value cannot fail. Non-ASCII characters are escaped.
     text::raw(&mut body, value.to_string().as_bytes());
     ready_json(status, body)
+}
+
+/// An answer with a body of the interface.
+pub(crate) fn body<T: Serialize>(status: StatusCode, body: &T) -> Response {
+    // A body of the interface is JSON: its names are text, and it has no number that JSON lacks.
+    json(status, &serde_json::to_value(body).unwrap_or_default())
 }
 
 /// An answer with warnings: headers, because clients of Atlas for Python know the members of its body.

@@ -1,10 +1,10 @@
 //! `/api/audit`: who did what, through all controllers; and what this door records.
 
 use atlas_api::Operation;
+use atlas_api::types::{AuditMember, AuditPage, AuditRecord, MissingMember};
 use atlas_service::{Attempted, AuditDecision, AuditFilter, AuditQuery, Caller, MissingAudit, is_denial};
 use atlas_types::MemberId;
 use http::StatusCode;
-use serde_json::json;
 
 use super::HttpDoor;
 use super::answer::{self, Answer, Problem};
@@ -21,19 +21,18 @@ pub(crate) async fn read(door: &HttpDoor, request: &Request) -> Answer {
     let cursor = query.filled("cursor").unwrap_or_default().parse()?;
     let limit = usize::try_from(query.count("limit")?.unwrap_or(100).clamp(1, LIMIT_MAX)).unwrap_or(1);
     let found = door.service.audit_of_all(AuditQuery { cursor, filter: filter(&query)?, limit, member }).await?;
-    let record = |(member, line): &(MemberId, String)| json!({ "member": door.cluster.label(*member), "line": line });
-    let answered = |(member, end): (&MemberId, &u64)| json!({ "member": door.cluster.label(*member), "end": end });
-    let missing = |away: &MissingAudit| json!({ "member": door.cluster.label(away.member), "reason": away.reason });
-    Ok(answer::json(
-        StatusCode::OK,
-        &json!({
-            "records": found.lines.iter().map(record).collect::<Vec<_>>(),
-            "cursor": found.cursor.to_string(),
-            "more": found.more,
-            "members": found.answered.iter().map(answered).collect::<Vec<_>>(),
-            "missing": found.missing.iter().map(missing).collect::<Vec<_>>(),
-        }),
-    ))
+    let label = |member: MemberId| door.cluster.label(member);
+    let record = |(member, line): &(MemberId, String)| AuditRecord { member: label(*member), line: line.clone() };
+    let answered = |(member, end): (&MemberId, &u64)| AuditMember { member: label(*member), end: *end };
+    let missing = |away: &MissingAudit| MissingMember { member: label(away.member), reason: away.reason.to_string() };
+    let page = AuditPage {
+        records: found.lines.iter().map(record).collect(),
+        cursor: found.cursor.to_string(),
+        more: found.more,
+        members: found.answered.iter().map(answered).collect(),
+        missing: found.missing.iter().map(missing).collect(),
+    };
+    Ok(answer::body(StatusCode::OK, &page))
 }
 
 fn filter(query: &Query<'_>) -> Result<AuditFilter, Problem> {

@@ -7,7 +7,7 @@ use http::StatusCode;
 use serde_json::{Value, json};
 
 use super::HttpDoor;
-use super::answer::{Answer, Problem, json, ready_json, with_warnings};
+use super::answer::{self, Answer, Problem, json, ready_json, with_warnings};
 use super::names::ignored_members;
 use super::request::Request;
 
@@ -24,7 +24,7 @@ pub(crate) async fn start(door: &HttpDoor, caller: &Caller, request: &mut Reques
     let id = door.service.start_chain(caller, start).await?.execution();
     let answer = match wait {
         Some(wait) => json(StatusCode::OK, &door.service.wait_chain_run(caller, &id, request.view(), wait).await?),
-        None => json(StatusCode::CREATED, &json!({ "id": id })),
+        None => answer::body(StatusCode::CREATED, &types::ChainId { id }),
     };
     Ok(with_warnings(answer, warnings))
 }
@@ -84,7 +84,7 @@ pub(crate) async fn tree(door: &HttpDoor, caller: &Caller, request: &Request, id
 /// `POST /api/chains/{id}/cancel`.
 pub(crate) async fn cancel(door: &HttpDoor, caller: &Caller, id: &str) -> Answer {
     let cancelled = door.service.cancel_chain_run(caller, id).await?;
-    Ok(json(StatusCode::OK, &json!({ "cancelled": cancelled })))
+    Ok(answer::body(StatusCode::OK, &types::Cancellation { cancelled }))
 }
 
 #[cfg(test)]

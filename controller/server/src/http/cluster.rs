@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use atlas_api::types::{Removal, Revocation, Transfer};
 use atlas_service::{Caller, Error, json as text};
 use atlas_tls::NodeToken;
 use atlas_types::{JoinKind, Timestamp};
@@ -10,7 +11,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::HttpDoor;
-use super::answer::{Answer, Problem, json};
+use super::answer::{self, Answer, Problem, json};
 use super::request::Request;
 use crate::cluster::Token;
 
@@ -36,7 +37,7 @@ pub(crate) fn members(door: &HttpDoor, request: &Request) -> Answer {
 /// `DELETE /api/cluster/members/{number or name}`.
 pub(crate) async fn remove(door: &HttpDoor, name: &str) -> Answer {
     door.cluster.remove(door.cluster.find(name)?).await?;
-    Ok(json(StatusCode::OK, &json!({ "removed": true })))
+    Ok(answer::body(StatusCode::OK, &Removal { removed: true }))
 }
 
 #[derive(Deserialize)]
@@ -98,7 +99,7 @@ pub(crate) async fn revoke_token(door: &HttpDoor, caller: &Caller, request: &mut
     let body: RevokeBody = request.read_json(door).await?;
     let token: Token = body.token.parse().map_err(|error| Problem::malformed(format!("'token': {error}")))?;
     door.cluster.revoke_token(caller, &token).await?;
-    Ok(json(StatusCode::OK, &json!({ "revoked": true })))
+    Ok(answer::body(StatusCode::OK, &Revocation { revoked: true }))
 }
 
 #[derive(Deserialize)]
@@ -112,5 +113,5 @@ pub(crate) async fn transfer_leader(door: &HttpDoor, request: &mut Request) -> A
     let body: TransferBody = request.read_json(door).await?;
     let to = body.to.as_deref().map(|name| door.cluster.find(name)).transpose()?;
     let (leader, term) = door.cluster.hand_over(to).await?;
-    Ok(json(StatusCode::OK, &json!({ "leader": door.cluster.label(leader), "term": term })))
+    Ok(answer::body(StatusCode::OK, &Transfer { leader: door.cluster.label(leader), term }))
 }

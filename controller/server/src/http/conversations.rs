@@ -1,11 +1,12 @@
 //! `/api/conversations`: what was said to agents, and what they answered.
 
+use atlas_api::types::Deletion;
 use atlas_service::Caller;
 use http::StatusCode;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::HttpDoor;
-use super::answer::{Answer, json};
+use super::answer::{self, Answer, json};
 use super::request::Request;
 
 /// `GET /api/conversations`.
@@ -22,5 +23,5 @@ pub(crate) async fn get(door: &HttpDoor, caller: &Caller, request: &Request, id:
 /// `DELETE /api/conversations/{id}`.
 pub(crate) async fn delete(door: &HttpDoor, caller: &Caller, id: &str) -> Answer {
     door.service.delete_conversation(caller, id).await?;
-    Ok(json(StatusCode::OK, &json!({ "deleted": true })))
+    Ok(answer::body(StatusCode::OK, &Deletion { deleted: true }))
 }

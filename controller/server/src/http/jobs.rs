@@ -209,8 +209,9 @@ pub(crate) async fn steps(door: &HttpDoor, caller: &Caller, request: &Request, i
 pub(crate) async fn receipt(door: &HttpDoor, caller: &Caller, request: &Request, id: &str) -> Answer {
     let id = door.service.job_id(caller, id).await?;
     let receipt = door.service.receipt(caller, id, request.consistency()).await?;
-    let value = serde_json::json!({ "job": id.to_string(), "head": receipt.head(), "lines": receipt.lines() });
-    Ok(answer::json(StatusCode::OK, &value))
+    let receipt =
+        types::Receipt { job: id.to_string(), head: receipt.head().to_string(), lines: receipt.lines().to_vec() };
+    Ok(answer::body(StatusCode::OK, &receipt))
 }
 
 /// `POST /api/jobs/{id}/retry`: runs an ended job again, as a new one; with `?resume=true` from its recorded steps on.

@@ -3,14 +3,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use atlas_api::types::{Acceptance, Ready, Removal};
 use atlas_service::{Caller, Error, NodeAction};
 use atlas_types::Micros;
 use http::StatusCode;
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::HttpDoor;
-use super::answer::{Answer, Problem, json};
+use super::answer::{self, Answer, Problem, json};
 use super::request::Request;
 
 /// The longest deadline of a drain in seconds: 30 days.
@@ -50,7 +51,7 @@ pub(crate) async fn act(
         *deadline = deadline_s.map(|seconds| Micros((seconds * 1e6) as u64));
     }
     door.service.act_on_node(caller, name, action).await?;
-    Ok(json(StatusCode::OK, &json!({ "accepted": true })))
+    Ok(answer::body(StatusCode::OK, &Acceptance { accepted: true }))
 }
 
 #[derive(Default, Deserialize)]
@@ -64,13 +65,13 @@ struct LabelBody {
 pub(crate) async fn label(door: &HttpDoor, caller: &Caller, request: &mut Request, name: &str) -> Answer {
     let LabelBody { set, remove } = request.read_json(door).await?;
     door.service.label_node(caller, name, set, remove).await?;
-    Ok(json(StatusCode::OK, &json!({ "accepted": true })))
+    Ok(answer::body(StatusCode::OK, &Acceptance { accepted: true }))
 }
 
 /// `DELETE /api/nodes/{name}`.
 pub(crate) async fn remove(door: &HttpDoor, caller: &Caller, name: &str) -> Answer {
     door.service.act_on_node(caller, name, NodeAction::Remove).await?;
-    Ok(json(StatusCode::OK, &json!({ "removed": true })))
+    Ok(answer::body(StatusCode::OK, &Removal { removed: true }))
 }
 
 /// `GET /api/health` (compatibility §15.1).
@@ -90,9 +91,9 @@ pub(crate) async fn ready(door: &HttpDoor, request: &Request) -> Answer {
     let is_ready = match tokio::time::timeout(OTHERS_ANSWER, &mut ready).await {
         Ok(is_ready) => is_ready,
         Err(_) if alone_will_do && door.cluster.is_alone(&door.env).await => {
-            return Ok(json(StatusCode::OK, &json!({ "ready": false })));
+            return Ok(answer::body(StatusCode::OK, &Ready { ready: false }));
         }
         Err(_) => ready.await,
     };
-    if is_ready { Ok(json(StatusCode::OK, &json!({ "ready": true }))) } else { Err(Error::NoLeader.into()) }
+    if is_ready { Ok(answer::body(StatusCode::OK, &Ready { ready: true })) } else { Err(Error::NoLeader.into()) }
 }

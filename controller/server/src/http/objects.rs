@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use atlas_api::types::Deletion;
 use atlas_service::{Caller, ObjectChange, ObjectFilter, ShownObject};
 use atlas_types::{EventSeq, Expect};
 use http::StatusCode;
@@ -10,7 +11,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::HttpDoor;
-use super::answer::{Answer, Problem, Response, json};
+use super::answer::{Answer, Problem, Response, body, json};
 use super::request::Request;
 
 /// `GET /api/objects`: the kinds.
@@ -53,7 +54,7 @@ pub(crate) async fn put(door: &HttpDoor, caller: &Caller, request: &mut Request,
 /// `DELETE /api/objects/{kind}/{name}`.
 pub(crate) async fn delete(door: &HttpDoor, caller: &Caller, request: &Request, kind: &str, name: &str) -> Answer {
     door.service.delete_object(caller, &change(request, kind, name)?).await?;
-    Ok(json(StatusCode::OK, &json!({ "deleted": true })))
+    Ok(body(StatusCode::OK, &Deletion { deleted: true }))
 }
 
 fn change(request: &Request, kind: &str, name: &str) -> Result<ObjectChange, Problem> {

@@ -3,10 +3,10 @@
 use atlas_api::types::{self, of};
 use atlas_service::Caller;
 use http::StatusCode;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::HttpDoor;
-use super::answer::{Answer, Problem, json, with_warnings};
+use super::answer::{self, Answer, Problem, with_warnings};
 use super::names::ignored_members;
 use super::request::Request;
 
@@ -17,7 +17,7 @@ const UNKNOWN_MAX: usize = 8;
 pub(crate) async fn get(door: &HttpDoor, caller: &Caller, request: &Request) -> Answer {
     let selected = door.service.orchestrator(caller, request.consistency()).await?;
     let kind = if selected.custom { "custom" } else { "default" };
-    Ok(json(StatusCode::OK, &json!({"name": selected.name, "type": kind})))
+    Ok(answer::body(StatusCode::OK, &types::Orchestrator { name: selected.name, kind: kind.to_owned() }))
 }
 
 /// `POST /api/orchestrator` with `{"name": ""}`. Without a name, the default one is selected.
@@ -40,5 +40,6 @@ pub(crate) async fn select(door: &HttpDoor, caller: &Caller, request: &mut Reque
         Some(_) => return Err(Problem::malformed("'name' must be text")),
     };
     let selected = door.service.select_orchestrator(caller, name).await?;
-    Ok(with_warnings(json(StatusCode::OK, &json!({"orchestrator": selected.name})), warnings))
+    let selected = types::SelectedOrchestrator { orchestrator: selected.name };
+    Ok(with_warnings(answer::body(StatusCode::OK, &selected), warnings))
 }

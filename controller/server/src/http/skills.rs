@@ -1,5 +1,6 @@
 //! `/api/skills` (compatibility §15.4, and ours). Labels and revisions of skills are at `/api/objects/skill`.
 
+use atlas_api::types::SkillTested;
 use atlas_contract::platform;
 use atlas_service::{Caller, Error, SkillEnd, Unwanted};
 use http::StatusCode;
@@ -7,7 +8,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::HttpDoor;
-use super::answer::{Answer, json};
+use super::answer::{self, Answer, json};
 use super::request::Request;
 
 /// The version of the platform's tools, as in Atlas for Python.
@@ -50,7 +51,7 @@ pub(crate) async fn test(door: &HttpDoor, caller: &Caller, request: &mut Request
         SkillEnd::Failed(error) => (Value::Null, error, false),
         SkillEnd::Unfit(why) => (Value::Null, why, true),
     };
-    Ok(json(StatusCode::OK, &json!({ "output": output, "error": error, "refused": refused })))
+    Ok(answer::body(StatusCode::OK, &SkillTested { output, error, refused }))
 }
 
 /// `POST /api/skills` with a package as its body.

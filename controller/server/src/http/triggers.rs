@@ -1,12 +1,13 @@
 //! `/api/triggers` and `/api/hooks` (compatibility §15.3, and ours).
 
+use atlas_api::types::{Deletion, FiredJob, NextFirings};
 use atlas_service::{Backfill, Caller, Error, HOOK_HEADERS, HookAnswer, HookCall, HookSender, Service, TriggerFilter};
 use http::StatusCode;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::HttpDoor;
-use super::answer::{Answer, Problem, json, with_warnings};
+use super::answer::{self, Answer, Problem, json, with_warnings};
 use super::request::{Request, client_key};
 
 /// The largest body of a call (compatibility §14.5).
@@ -60,7 +61,7 @@ pub(crate) async fn change(door: &HttpDoor, caller: &Caller, request: &mut Reque
 /// `DELETE /api/triggers/{id}`.
 pub(crate) async fn delete(door: &HttpDoor, caller: &Caller, id: &str) -> Answer {
     door.service.delete_trigger(caller, id).await?;
-    Ok(json(StatusCode::OK, &json!({ "deleted": true })))
+    Ok(answer::body(StatusCode::OK, &Deletion { deleted: true }))
 }
 
 /// `POST /api/triggers/{id}/fire`. Atlas for Python does not read its body.
@@ -68,7 +69,7 @@ pub(crate) async fn fire(door: &HttpDoor, caller: &Caller, request: &mut Request
     let said = request.says_something(door).await?;
     let job = door.service.fire_trigger(caller, id).await?;
     let warning = said.then(|| "the body is ignored: the job gets the input of the trigger".to_owned());
-    Ok(with_warnings(json(StatusCode::CREATED, &json!({ "job_id": job })), warning))
+    Ok(with_warnings(answer::body(StatusCode::CREATED, &FiredJob { job_id: job }), warning))
 }
 
 /// `GET /api/triggers/{id}/next?count=`.
@@ -76,7 +77,7 @@ pub(crate) async fn next(door: &HttpDoor, caller: &Caller, request: &Request, id
     let count = request.query().count("count")?.map_or(5, |count| usize::try_from(count).unwrap_or(usize::MAX));
     let times = door.service.next_firings(caller, id, count).await?;
     let (next, local): (Vec<f64>, Vec<String>) = times.into_iter().map(|at| (at.time, at.local)).unzip();
-    Ok(json(StatusCode::OK, &json!({ "next": next, "local": local })))
+    Ok(answer::body(StatusCode::OK, &NextFirings { next, local }))
 }
 
 /// `GET /api/triggers/{id}/deliveries?limit=`.
@@ -147,7 +148,7 @@ pub(crate) async fn call(door: &HttpDoor, caller: &Caller, request: &mut Request
     let named = call.delivery.as_deref().or(named.map(String::as_str));
     door.service.note_delivery(caller, id, &sender, named, answer.as_ref());
     Ok(match answer? {
-        HookAnswer::Started(job) => json(StatusCode::CREATED, &json!({ "job_id": job })),
+        HookAnswer::Started(job) => answer::body(StatusCode::CREATED, &FiredJob { job_id: job }),
         HookAnswer::Greeted(answer) => json(StatusCode::OK, &answer),
     })
 }
