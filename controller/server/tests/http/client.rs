@@ -9,6 +9,8 @@ use serde_json::Value;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
+use crate::declared;
+
 /// No test waits longer for anything.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -79,7 +81,9 @@ impl Server {
         );
         let mut request = head.into_bytes();
         request.extend_from_slice(body);
-        parse(&self.raw(&request).await)
+        let reply = parse(&self.raw(&request).await);
+        declared::check(method, path, &reply);
+        reply
     }
 
     pub(crate) async fn get(&self, path: &str) -> Reply {

@@ -5,6 +5,7 @@ mod approvals_hold;
 mod batch;
 mod client;
 mod conversations;
+mod declared;
 mod explain;
 mod externals;
 mod family;

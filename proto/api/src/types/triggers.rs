@@ -278,6 +278,8 @@ pub struct TriggerTest {
 pub struct TriggerTested {
     /// the agent
     pub agent_name: String,
+    /// the chain, instead of an agent
+    pub chain_name: String,
     /// its version; null if there is none
     pub agent_version: Option<String>,
     /// the input
