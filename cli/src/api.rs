@@ -2,6 +2,9 @@
 
 use std::collections::BTreeMap;
 
+pub(crate) use atlas_api::types::{
+    AgentRevision, JobApproval, Line as LogLine, Member as Controller, NeededApproval, Quorum, RolledBack,
+};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -70,27 +73,6 @@ pub(crate) struct Job {
     pub(crate) approvals: Vec<JobApproval>,
     /// What happens to its questions; empty if it fails with one.
     pub(crate) questions: String,
-}
-
-/// An open question of a policy, about a job or one below it.
-#[derive(Debug, Clone, Default, Deserialize)]
-#[serde(default)]
-pub(crate) struct NeededApproval {
-    pub(crate) question: String,
-    /// Who may answer, in words.
-    pub(crate) who: String,
-}
-
-/// An approval of a job.
-#[derive(Debug, Clone, Default, Deserialize)]
-#[serde(default)]
-pub(crate) struct JobApproval {
-    pub(crate) policy: String,
-    pub(crate) rule: String,
-    pub(crate) question: String,
-    pub(crate) agent: String,
-    /// Empty while nobody has approved.
-    pub(crate) approved_by: String,
 }
 
 /// What an orchestrator decided about a job.
@@ -232,31 +214,6 @@ pub(crate) struct Agent {
     pub(crate) revisions: Vec<AgentRevision>,
 }
 
-/// A package that an agent version has or had.
-#[derive(Debug, Clone, Default, Deserialize)]
-#[serde(default)]
-pub(crate) struct AgentRevision {
-    pub(crate) revision: u32,
-    pub(crate) digest: String,
-    pub(crate) package_bytes: u64,
-    pub(crate) registered_at: f64,
-    pub(crate) registered_by: Option<String>,
-    /// The revision whose package it has again.
-    pub(crate) copy_of: Option<u32>,
-}
-
-/// Result of a rollback.
-#[derive(Debug, Clone, Default, Deserialize)]
-#[serde(default)]
-pub(crate) struct RolledBack {
-    pub(crate) version: String,
-    pub(crate) digest: String,
-    /// The revision that it went back to.
-    pub(crate) from: u32,
-    /// The number that the package has now.
-    pub(crate) revision: u32,
-}
-
 /// The circuit of an agent version or a node.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
@@ -389,35 +346,6 @@ impl Cluster {
     }
 }
 
-/// The number of voters, and how many of them answer.
-#[derive(Debug, Clone, Copy, Default, Deserialize)]
-#[serde(default)]
-pub(crate) struct Quorum {
-    pub(crate) voters: usize,
-    pub(crate) reachable: usize,
-}
-
-/// One controller as another one sees it.
-#[derive(Debug, Clone, Default, Deserialize)]
-#[serde(default)]
-pub(crate) struct Controller {
-    pub(crate) id: u64,
-    pub(crate) name: String,
-    pub(crate) role: String,
-    pub(crate) reachable: bool,
-    pub(crate) term: Option<u64>,
-    pub(crate) applied: Option<u64>,
-    pub(crate) heartbeat_ms: Option<u64>,
-    pub(crate) fsync_p99_ms: Option<f64>,
-    pub(crate) backup_at: Option<f64>,
-    pub(crate) certificate_due_at: Option<f64>,
-    pub(crate) certificate_ends_at: Option<f64>,
-    pub(crate) version: Option<String>,
-    pub(crate) peer: String,
-    pub(crate) worker: String,
-    pub(crate) http: String,
-}
-
 /// One transition of a job (compatibility §16).
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
@@ -427,14 +355,4 @@ pub(crate) struct JobEvent {
     pub(crate) new_status: String,
     pub(crate) timestamp: f64,
     pub(crate) job: Job,
-}
-
-/// One line that an attempt logged.
-#[derive(Debug, Clone, Default, Deserialize)]
-#[serde(default)]
-pub(crate) struct LogLine {
-    pub(crate) at: f64,
-    pub(crate) kind: String,
-    pub(crate) level: String,
-    pub(crate) text: String,
 }

@@ -308,7 +308,11 @@ mod tests {
 
     #[test]
     fn an_approval_is_for_somebody_else() {
-        let needed = |question: &str| NeededApproval { question: question.to_owned(), who: "ann, bob".to_owned() };
+        let needed = |question: &str| NeededApproval {
+            question: question.to_owned(),
+            job: String::new(),
+            who: "ann, bob".to_owned(),
+        };
         let asks = ["question-1", "question-2"].map(str::to_owned).to_vec();
         let waits = Job { status: "pending".to_owned(), needs_answer: asks, ..job() };
         assert_eq!(next_answer(&waits), "answer: atlasctl job answer job-4f3a09c1d27be685 ANSWER");

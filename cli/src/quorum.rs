@@ -80,7 +80,7 @@ mod tests {
 
     #[test]
     fn an_election_is_no_loss() {
-        let cluster = |reachable: usize| Cluster { quorum: api::Quorum { voters: 3, reachable }, ..Cluster::default() };
+        let cluster = |reachable: u64| Cluster { quorum: api::Quorum { voters: 3, reachable }, ..Cluster::default() };
         assert!(cluster(2).has_majority() && !cluster(1).has_majority());
         // An older controller does not say.
         assert!(Cluster::default().has_majority());

@@ -182,7 +182,8 @@ mod tests {
         ];
         let line = |(place, text): (usize, &&str)| {
             let at = 60.0 + place as f64;
-            LogLine { at, kind: "progress".to_owned(), level: "info".to_owned(), text: (*text).to_owned() }
+            let text = (*text).to_owned();
+            LogLine { at, kind: "progress".to_owned(), level: "info".to_owned(), text, ..LogLine::default() }
         };
         let told: Vec<_> = events.iter().enumerate().map(|found| nodes.hear(&line(found))).collect();
         assert_eq!(told.iter().filter(|line| line.is_none()).count(), 2);
