@@ -54,6 +54,9 @@ enum Verb {
 }
 
 fn main() -> ExitCode {
+    if let Some(code) = bench::stand_in() {
+        return code;
+    }
     let result = match Arguments::parse().verb {
         Verb::Check => check::run_all(),
         Verb::Fix => fix::run_all(),
