@@ -1,5 +1,6 @@
 //! Looking ahead and back: the next times of a trigger, what a firing would start, and times that are made up for.
 
+use atlas_artifacts::hash;
 use atlas_triggers::{Kind, Target, Zone};
 use atlas_types::{FiredBy, RequestId, Timestamp, Verdict};
 use bytes::Bytes;
@@ -8,7 +9,6 @@ use serde_json::{Map, Value, json};
 use super::firing::{Wanted, chain};
 use super::{Trigger, not_found, seconds, timestamp, trigger_key};
 use crate::Submission;
-use crate::artifacts::hash;
 use crate::{Caller, Consistency, Error, Service};
 
 /// Most times of one answer, and most jobs of one backfill.
