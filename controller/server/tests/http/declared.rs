@@ -10,8 +10,9 @@ use crate::client::Reply;
 /// Fails if the answer to a request is not one that its row and the types tell.
 #[track_caller]
 pub(crate) fn check(method: &str, path: &str, reply: &Reply) {
-    let Some(found) = found(method, path, reply) else { return };
-    assert!(found.is_ok(), "{method} {path}: {}: {reply:?}", found.unwrap_err());
+    if let Some(Err(wrong)) = found(method, path, reply) {
+        panic!("{method} {path}: {wrong}: {reply:?}");
+    }
 }
 
 /// None if there is nothing to check.
