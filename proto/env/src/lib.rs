@@ -8,6 +8,7 @@
 //! has.
 
 mod clock;
+mod cores;
 mod entropy;
 mod error;
 mod files;
@@ -21,6 +22,7 @@ mod vitals;
 use std::sync::Arc;
 
 pub use clock::{Clock, SystemClock};
+pub use cores::{CoreDumpError, no_core_dumps};
 pub use entropy::{Entropy, SystemEntropy};
 pub use error::chain;
 pub use files::{FileReader, FileWriter, Files, SystemFiles, is_full};
