@@ -105,7 +105,7 @@ fn prints_list(command: &Command) -> bool {
         Command::Mcp(verb) => matches!(verb, mcp::Verb::List(_)),
         Command::Peer(verb) => matches!(verb, peer::Verb::List(_)),
         Command::Skill(verb) => matches!(verb, skill::Verb::List(_)),
-        Command::Chain(verb) => matches!(verb, chain::Verb::List(_)),
+        Command::Chain(verb) => matches!(verb, chain::Verb::List(_) | chain::Verb::Runs(_)),
         Command::Trigger(verb) => matches!(verb, trigger::Verb::List(_)),
         Command::Policy(verb) => matches!(verb, policy::Verb::List(_)),
         Command::Auth(verb) => auth::prints_list(verb),

@@ -251,7 +251,24 @@ fn an_execution_answers_the_verbs_of_jobs() {
     session.run(&format!("atlasctl job steps {started}"));
     session.run(&format!("atlasctl job explain {started}"));
     session.run(&format!("atlasctl job cancel {started}"));
-    session.run(&format!("atlasctl job retry {started}"));
+    // One document, whatever the number of jobs.
+    session.run(&format!("atlasctl job events {started} -o json | grep -c '^\\['"));
+    session.run(&format!("atlasctl job watch {started} --quiet -o json | grep -c '^\\['"));
+    session.run(&format!("atlasctl job steps {started} --quiet -o json"));
+    session.run(&format!("atlasctl job show {started} {started} --quiet -o json | grep -c '^\\['"));
+    let again = session.run(&format!("atlasctl job retry {started}")).trim().to_owned();
+    session.run(&format!("atlasctl job wait {again} --quiet | sed 's|/.*/|<folder>/|'"));
+    for verb in [
+        "retry ID --resume",
+        "fork ID --from-step 1",
+        "answer ID yes",
+        "message ID --text hi",
+        "resolve ID --run-again",
+        "erase ID --yes",
+    ] {
+        session.run(&format!("atlasctl job {}", verb.replace("ID", &started)));
+    }
+    session.run("atlasctl chain runs --status completed -o csv | cut -d, -f2-4");
     // One key starts one run.
     let keyed = |arguments: &str| format!("atlasctl run good {arguments} --idempotency-key once --detach --quiet");
     let first = session.run(&keyed("at=$PWD/keyed")).trim().to_owned();
