@@ -12,7 +12,7 @@ use crate::{Caller, Consistency, Error, Service};
 
 impl Caller {
     /// Refuses a caller that may control nothing, not even what it began itself. Whether it began something is decided where that is read.
-    pub fn may_control_own(&self) -> Result<(), Error> {
+    pub(crate) fn may_control_own(&self) -> Result<(), Error> {
         match self.needs(Right::JobsControl) {
             Err(_) if self.needs(Right::JobsSubmit).is_ok() => Ok(()),
             controls => controls,

@@ -141,7 +141,7 @@ impl Service {
         let pin = atlas_types::AgentPin { version: agent.version, digest: agent.digest };
         match self.allowed(state, &operation).await {
             Ok(asks) if asks.is_empty() => Ok(Verdict::Accepted(pin)),
-            Ok(asks) => Ok(Verdict::RuleInput { pin, asks }),
+            Ok(asks) => Ok(Verdict::Asked { pin, asks }),
             Err(error @ Error::PolicyDenied { .. }) if !is_client => {
                 let error = format!("{}: {error}", error.entry().code);
                 let failure = Failure { kind: FailureKind::Rejected, error: error.into() };
