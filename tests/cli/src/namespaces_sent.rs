@@ -87,6 +87,7 @@ const ASK: &[&str] = &[
     "chain check c",
     "chain graph c",
     "chain run c",
+    "chain runs",
     "trigger create t --every 60s --agent x",
     "trigger list",
     "trigger show t",

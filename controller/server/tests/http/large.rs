@@ -59,7 +59,7 @@ async fn a_body_in_chunks_over_the_limit() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_body_that_nobody_wants() {
     let server = Server::start().await;
-    for (path, status) in [("/nowhere", 404), ("/api/nodes", 405), ("/api/nodes/n1/cordon", 404)] {
+    for (path, status) in [("/nowhere", 404), ("/api/nodes", 405), ("/api/nodes/n1/cordon", 413)] {
         let head = format!("POST {path} HTTP/1.1\r\nhost: localhost\r\ncontent-length: {SENT}\r\n\r\n");
         assert_eq!(send(&server, &head, false).await.status, status, "{path}");
     }
