@@ -162,6 +162,19 @@ pub fn load_core(text: &[u8], budget: Budget) -> Result<Marked, YamlError> {
     Ok(Marked { value, lines })
 }
 
+/// Loads one document as [`load_core`] does, with null for what JSON cannot represent: so were definitions read that are registered already.
+///
+/// ```
+/// # use atlas_contract::yaml::{load_core_with_nulls, Budget};
+/// let marked = load_core_with_nulls(b"a: .inf", Budget::default()).expect("valid");
+/// assert_eq!(marked.value, serde_json::json!({"a": null}));
+/// ```
+pub fn load_core_with_nulls(text: &[u8], budget: Budget) -> Result<Marked, YamlError> {
+    let root = compose::compose(checked(text, budget)?, budget, Dialect::Core)?;
+    let (value, lines) = expand::Expand::new(budget).with_lines(&root)?;
+    Ok(Marked { value, lines })
+}
+
 /// Loads one document as [`load`] does, with the words of plain scalars instead of what they mean, and their lines.
 pub(crate) fn load_texts(text: &[u8], budget: Budget) -> Result<Marked, YamlError> {
     let root = compose::compose(checked(text, budget)?, budget, Dialect::Words)?;

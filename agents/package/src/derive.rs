@@ -4,13 +4,13 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use atlas_contract::yaml::{Budget, load_core};
+use atlas_contract::yaml::Budget;
 use atlas_graph::{Graph, Kind};
 use atlas_loki_agent::{Config, ConfigError, Overrides};
 use serde_json::{Value, json};
 
 use crate::CONTRACT_FILE;
-use crate::graph::{self, CONFIG_FILE, GRAPH_FILE, GraphError, GraphFolder};
+use crate::graph::{self, CONFIG_FILE, GRAPH_FILE, GraphError, GraphFolder, Reading};
 use crate::overrides::{self, OverridesError};
 
 /// The version of an agent whose definition names none.
@@ -48,17 +48,21 @@ pub enum DefinitionError {
     Overrides(#[from] OverridesError),
 }
 
-/// Reads the `config.yaml` of a folder, with what its `overrides.json` replaces.
+/// Reads the `config.yaml` of a registered agent, with what its `overrides.json` replaces.
 pub fn config(folder: &Path) -> Result<Config, DefinitionError> {
-    config_with(folder, &overrides::of_folder(folder)?)
+    config_with(folder, &overrides::of_folder(folder)?, Reading::WithNulls)
 }
 
-fn config_with(folder: &Path, overrides: &Overrides) -> Result<Config, DefinitionError> {
+/// The same for an agent that is to be registered: values that JSON cannot represent are refused, and not read as null.
+pub fn config_strictly(folder: &Path) -> Result<Config, DefinitionError> {
+    config_with(folder, &overrides::of_folder(folder)?, Reading::Strict)
+}
+
+fn config_with(folder: &Path, overrides: &Overrides, reading: Reading) -> Result<Config, DefinitionError> {
     let path = folder.join(CONFIG_FILE);
-    let budget = Budget::default();
-    let text = graph::read(&path, budget.bytes_max as u64 + 1);
+    let text = graph::read(&path, Budget::default().bytes_max as u64 + 1);
     let text = text.map_err(|source| DefinitionError::Read { path, source })?;
-    let marked = load_core(&text, budget).map_err(|error| DefinitionError::Syntax { problem: error.to_string() })?;
+    let marked = reading.load(&text).map_err(|error| DefinitionError::Syntax { problem: error.to_string() })?;
     let mut document = marked.value;
     overrides.apply(&mut document);
     Ok(Config::read(&document)?)
@@ -70,7 +74,7 @@ pub(crate) fn is_defined(folder: &Path) -> bool {
         return true;
     }
     let Ok(text) = graph::read(&folder.join(CONFIG_FILE), Budget::default().bytes_max as u64) else { return false };
-    load_core(&text, Budget::default()).is_ok_and(|marked| marked.value.get("name").is_some_and(Value::is_string))
+    Reading::WithNulls.load(&text).is_ok_and(|marked| marked.value.get("name").is_some_and(Value::is_string))
 }
 
 /// Whether a folder is an agent.
@@ -91,8 +95,8 @@ pub(crate) fn contract(folder: &Path, overrides: &Overrides) -> Result<Option<Ve
     let folder = folder.canonicalize().map_err(|source| DefinitionError::Read { path: folder.to_owned(), source })?;
     let name = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let contract = match folder.join(GRAPH_FILE).is_file() {
-        true => of_graph(&name, &GraphFolder::new(&folder).read_with(overrides)?.graph),
-        false => of_config(&name, &config_with(&folder, overrides)?),
+        true => of_graph(&name, &GraphFolder::new(&folder).read_with(overrides, Reading::Strict)?.graph),
+        false => of_config(&name, &config_with(&folder, overrides, Reading::Strict)?),
     };
     Ok(Some(contract.to_string().into_bytes()))
 }
@@ -349,8 +353,7 @@ mod tests {
         let of = |text: &str| {
             of_config(
                 "x",
-                &Config::read(&load_core(text.as_bytes(), Budget::default()).expect("YAML").value)
-                    .expect("a configuration"),
+                &Config::read(&Reading::Strict.load(text.as_bytes()).expect("YAML").value).expect("a configuration"),
             )
         };
         assert_eq!(of("name: X\nagent_session: work\n")["agent"]["provider"]["session"], "work");

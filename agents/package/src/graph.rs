@@ -5,7 +5,7 @@ use std::fs;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use atlas_contract::yaml::{Budget, load_core};
+use atlas_contract::yaml::{Budget, Marked, YamlError, load_core, load_core_with_nulls};
 use atlas_graph::{
     Availability, Finding, Graph, Kind, LoadError, LoadErrorKind, LoadErrors, LoadedGraph, Source, Surroundings, inside,
 };
@@ -90,11 +90,29 @@ pub struct GraphFolder {
 
 /// Reads a graph from the text of `graph.yaml`, which is YAML 1.2.
 pub fn graph(text: &[u8]) -> Result<LoadedGraph, LoadErrors> {
-    changed_graph(text, &Overrides::default())
+    changed_graph(text, &Overrides::default(), Reading::Strict)
 }
 
-fn changed_graph(text: &[u8], overrides: &Overrides) -> Result<LoadedGraph, LoadErrors> {
-    let mut marked = load_core(text, Budget::default()).map_err(|error| {
+/// What happens to values of YAML that JSON cannot represent: `.inf`, `.nan`, bytes and sets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Reading {
+    /// They are refused, before a definition is registered.
+    Strict,
+    /// They are null, as they were when definitions with them could be registered. Those run as before.
+    WithNulls,
+}
+
+impl Reading {
+    pub(crate) fn load(self, text: &[u8]) -> Result<Marked, YamlError> {
+        match self {
+            Self::Strict => load_core(text, Budget::default()),
+            Self::WithNulls => load_core_with_nulls(text, Budget::default()),
+        }
+    }
+}
+
+fn changed_graph(text: &[u8], overrides: &Overrides, reading: Reading) -> Result<LoadedGraph, LoadErrors> {
+    let mut marked = reading.load(text).map_err(|error| {
         let kind = LoadErrorKind::Syntax { problem: error.to_string() };
         LoadErrors(vec![LoadError { kind, pointer: String::new(), line: None, suggestion: None }])
     })?;
@@ -122,12 +140,17 @@ impl GraphFolder {
         Self { folder: folder.to_owned(), agents, known: KnownNames::default() }
     }
 
-    /// Reads the definition, with what `overrides.json` replaces.
+    /// Reads the definition of a registered agent, with what `overrides.json` replaces.
     pub fn read(&self) -> Result<LoadedGraph, GraphError> {
-        self.read_with(&overrides::of_folder(&self.folder)?)
+        self.read_with(&overrides::of_folder(&self.folder)?, Reading::WithNulls)
     }
 
-    pub(crate) fn read_with(&self, overrides: &Overrides) -> Result<LoadedGraph, GraphError> {
+    /// The same for one that is to be registered: values that JSON cannot represent are refused, and not read as null.
+    pub fn read_strictly(&self) -> Result<LoadedGraph, GraphError> {
+        self.read_with(&overrides::of_folder(&self.folder)?, Reading::Strict)
+    }
+
+    pub(crate) fn read_with(&self, overrides: &Overrides, reading: Reading) -> Result<LoadedGraph, GraphError> {
         let (path, config) = (self.folder.join(GRAPH_FILE), self.folder.join(CONFIG_FILE));
         match (path.is_file(), config.is_file()) {
             (false, _) => Err(GraphError::NoDefinition),
@@ -135,7 +158,7 @@ impl GraphFolder {
             (true, false) => {
                 let bytes_max = Budget::default().bytes_max as u64;
                 let text = read(&path, bytes_max + 1).map_err(|source| GraphError::Read { path, source })?;
-                Ok(changed_graph(&text, overrides)?)
+                Ok(changed_graph(&text, overrides, reading)?)
             }
         }
     }
@@ -236,6 +259,17 @@ mod tests {
         let expected = "the graph is not valid: 2 errors: line 7: [a] target 'finsih' in next does not exist (V1); did you mean \"finish\"?; \
                         line 6: [a] script file not found: scripts/a.sh (V6)";
         assert_eq!(error, expected);
+    }
+
+    #[test]
+    fn what_json_cannot_represent_is_refused_before_a_graph_is_registered() {
+        let text = "name: g\nstart: a\nnodes:\n  a: {type: end}\ninitial_state: {most: .inf}\n";
+        let (_root, folder) = agents(text, &[]);
+        let error = folder.read_strictly().expect_err("no number").to_string();
+        assert!(error.contains("line 5, column 23: .inf is no number"), "{error}");
+        // One that is registered already runs as it did.
+        let loaded = folder.read().expect("a graph");
+        assert_eq!(loaded.graph.to_json()["initial_state"], serde_json::json!({"most": null}));
     }
 
     #[test]

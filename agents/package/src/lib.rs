@@ -25,7 +25,9 @@ use atlas_contract::{Contract, ContractError};
 use atlas_types::Digest;
 use sha2::{Digest as _, Sha256};
 
-pub use derive::{DefinitionError, TIERS, config, contract_of_folder, is_agent, model_name, placeholders};
+pub use derive::{
+    DefinitionError, TIERS, config, config_strictly, contract_of_folder, is_agent, model_name, placeholders,
+};
 pub use discover::{DiscoveredAgent, Discovery, SkippedPath, discover};
 pub use effect::config_warnings;
 pub use graph::{CONFIG_FILE, GRAPH_FILE, GraphError, GraphFolder, KnownNames, graph, graph_tools};

@@ -2,12 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use atlas_contract::yaml::{Budget, load_core};
 use atlas_toolbox::File;
 use serde_json::Value;
 
 use crate::PackFile;
-use crate::graph::{CONFIG_FILE, GRAPH_FILE};
+use crate::graph::{CONFIG_FILE, GRAPH_FILE, Reading};
 use crate::overrides::{self, OVERRIDES_FILE};
 
 /// The folder with the files that `global_tools` names.
@@ -18,7 +17,7 @@ pub const TOOLS_FOLDER: &str = "functions/tools";
 pub(crate) fn complete(files: &mut Vec<PackFile>) {
     let definition = files.iter().find(|file| file.path == GRAPH_FILE || file.path == CONFIG_FILE);
     let Some(definition) = definition else { return };
-    let Ok(mut marked) = load_core(&definition.bytes, Budget::default()) else { return };
+    let Ok(mut marked) = Reading::WithNulls.load(&definition.bytes) else { return };
     let replaced = files.iter().find(|file| file.path == OVERRIDES_FILE).map(|file| overrides::read(&file.bytes));
     if let Some(Ok(replaced)) = replaced {
         replaced.apply(&mut marked.value);

@@ -126,7 +126,7 @@ fn named(folder: &Path) -> Result<PathBuf, Failure> {
 }
 
 fn read(folder: &GraphFolder) -> Result<LoadedGraph, Failure> {
-    folder.read().map_err(|error| {
+    folder.read_strictly().map_err(|error| {
         let file = folder.folder.join(GRAPH_FILE);
         let failure =
             |message: String| Failure::new("E1103", Exit::Invalid, message).with_next("the rules: atlasctl docs graph");

@@ -58,7 +58,7 @@ fn output(contract: &Contract, findings: &mut Findings) {
 
 /// Checks a configuration.
 fn normal(root: &Path, contract: &Contract, findings: &mut Findings) {
-    let config = match atlas_package::config(root) {
+    let config = match atlas_package::config_strictly(root) {
         Ok(config) => config,
         Err(error) => return findings.fault(CONFIG_FILE, atlas_env::chain(&error)),
     };
@@ -100,7 +100,7 @@ fn open_variables<'v>(file: &str, names: impl Iterator<Item = &'v str>, findings
 /// Checks a graph. Other agents may be in the cluster.
 fn graph(root: &Path, findings: &mut Findings) {
     let folder = GraphFolder::new(root);
-    let loaded = match folder.read() {
+    let loaded = match folder.read_strictly() {
         Ok(loaded) => loaded,
         Err(error) => return findings.fault(GRAPH_FILE, atlas_env::chain(&error)),
     };
