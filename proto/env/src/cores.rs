@@ -22,7 +22,10 @@ pub enum CoreDumpError {
 
 /// Switches core dumps of this process and of those that it starts off, unless `ATLAS_CORE_DUMPS` is `on`. Call this first in `main`.
 ///
-/// Only the soft limit changes. That the process cannot be dumped at all (`PR_SET_DUMPABLE`) would give its files in `/proc` to root, without
+/// Only the soft limit changes, and not beyond the hard limit: with a hard limit of 0 no core becomes a file, but the kernel still pipes cores to
+/// a program, so set that limit to 1 instead (`LimitCORE=1` in a unit of systemd).
+///
+/// That the process cannot be dumped at all (`PR_SET_DUMPABLE`) would give its files in `/proc` to root, without
 /// which it can make no user namespaces for agents.
 pub fn no_core_dumps() -> Result<(), CoreDumpError> {
     let wanted = std::env::var_os(VARIABLE).unwrap_or_default();
