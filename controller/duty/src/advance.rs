@@ -40,6 +40,8 @@ pub enum NotHere {
     Model,
     #[error("the version of the agent is not registered any more")]
     AgentGone,
+    #[error("its agent is a chain: no worker compares the input with its schema")]
+    Carried,
     #[error("agents that the agent requires are missing")]
     AgentsMissing,
     #[error("all its steps have completed")]
@@ -107,6 +109,9 @@ fn step(
     // What fails before it runs is told elsewhere, with a reason.
     let known = state.agent(&run.namespace, &agent, version).filter(|known| known.digest.hex() == planned.digest);
     let known = known.ok_or(NotHere::AgentGone)?;
+    if known.spec.carried {
+        return Err(NotHere::Carried);
+    }
     if !state.missing_agents(&run.namespace, &known.spec.requires).is_empty() {
         return Err(NotHere::AgentsMissing);
     }

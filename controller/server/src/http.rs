@@ -43,9 +43,9 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use atlas_api::Route;
 use atlas_env::Env;
 use atlas_gateway::Gateway;
-use atlas_api::Route;
 use atlas_service::{Consistency, Error, Service};
 use http::{HeaderName, HeaderValue};
 use tokio::sync::watch;
@@ -116,7 +116,7 @@ impl HttpDoor {
             },
             Some(_) if let Err(problem) = request.check_site(Pages::Read) => Err((problem, false)),
             Some(route) => {
-                let ours = !route.is_compatible();
+                let ours = !route.has_plain_errors();
                 let answer = self.dispatch(route, &mut request).await;
                 answer.map_err(|problem| (problem, ours))
             }

@@ -30,6 +30,8 @@ pub use machines::TurnedAway;
 use store::Store;
 use subject::subject;
 
+/// Most characters of what a record is about: a client chooses the names of tools that it calls.
+const OBJECT_MAX: usize = 300;
 /// Most records that wait to be written. Beyond it, and half of it for denials, denials are counted and changes refused.
 const WAITING_MAX: usize = 8_192;
 /// Most records that are written with one sync.
@@ -228,7 +230,7 @@ impl Inner {
             namespace: caller.namespace.to_string(),
             door: caller.door.as_str().to_owned(),
             verb: attempted.verb.to_owned(),
-            object: attempted.object.to_owned(),
+            object: attempted.object.chars().take(OBJECT_MAX).collect(),
             decision,
             code: String::new(),
             request_id: caller.request_id.as_ref().map(ToString::to_string).unwrap_or_default(),

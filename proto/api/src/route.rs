@@ -90,8 +90,8 @@ impl Route {
     }
 
     /// Whether Atlas for Python has the path. Errors of the others are always problem documents.
-    pub fn is_compatible(&self) -> bool {
-        self.node.operations().any(|operation| operation.compatible)
+    pub fn has_plain_errors(&self) -> bool {
+        self.node.operations().any(|operation| operation.plain_errors)
     }
 }
 
@@ -160,6 +160,8 @@ pub fn bytes_decoded(text: &str) -> Vec<u8> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
     use crate::operations::{Jobs, OperationId};
 
@@ -213,5 +215,36 @@ mod tests {
         let jobs = route("/api/jobs").expect("a path");
         assert_eq!(jobs.operation(&Method::HEAD).map(|found| found.id), Some(OperationId::Jobs(Jobs::ListJobs)));
         assert!(jobs.operation(&Method::PUT).is_none());
+    }
+
+    #[test]
+    fn paths_of_atlas_for_python_have_its_errors() {
+        let paths: BTreeSet<&str> = operations().map(|operation| operation.path).collect();
+        let plain = |path: &&str| route(&path.replace(['{', '}'], "")).is_some_and(|route| route.has_plain_errors());
+        let plain: Vec<&str> = paths.into_iter().filter(plain).collect();
+        expect_test::expect![[r#"
+            /api/agents
+            /api/chains
+            /api/chains/{id}
+            /api/events
+            /api/health
+            /api/hooks/{id}
+            /api/jobs
+            /api/jobs/{id}
+            /api/jobs/{id}/events
+            /api/jobs/{id}/wait
+            /api/metrics
+            /api/metrics/{agent}
+            /api/orchestrator
+            /api/security/policy
+            /api/skills
+            /api/traces
+            /api/traces/{id}
+            /api/triggers
+            /api/triggers/{id}
+            /api/triggers/{id}/fire
+            /ws
+        "#]]
+        .assert_eq(&(plain.join("\n") + "\n"));
     }
 }

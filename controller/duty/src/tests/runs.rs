@@ -14,7 +14,7 @@ fn state() -> Script {
     let mut script =
         Script { state: State::new(1), clock: ClusterTime(0), sessions: Sessions::new(TTL), out: String::new() };
     script.state.raise(Level::CURRENT);
-    for (name, words) in [("first", &[][..]), ("second", &[]), ("needy", &["requires=gone"])] {
+    for (name, words) in [("first", &[][..]), ("second", &[]), ("needy", &["requires=gone"]), ("chained", &["carried=true"])] {
         script.must(agent(name, words));
     }
     script
@@ -128,10 +128,13 @@ fn each_reason_to_go_on_elsewhere() {
     assert_eq!(with(&|_, plan| plan["steps"][1]["input_schema"] = other.clone()), NotHere::Model);
     assert_eq!(with(&|_, plan| plan["steps"][1]["agent"] = "nobody".into()), NotHere::AgentGone);
     assert_eq!(with(&|_, plan| plan["steps"][1]["digest"] = digest("first").hex().into()), NotHere::AgentGone);
-    let needy = |_: &mut Run, plan: &mut Value| {
-        (plan["steps"][1]["agent"], plan["steps"][1]["digest"]) = ("needy".into(), digest("needy").hex().into());
+    let by = |name: &'static str| {
+        move |_: &mut Run, plan: &mut Value| {
+            (plan["steps"][1]["agent"], plan["steps"][1]["digest"]) = (name.into(), digest(name).hex().into());
+        }
     };
-    assert_eq!(with(&needy), NotHere::AgentsMissing);
+    assert_eq!(with(&by("needy")), NotHere::AgentsMissing);
+    assert_eq!(with(&by("chained")), NotHere::Carried);
     let done = |run: &mut Run, _: &mut Value| run.steps.push(Arc::clone(&run.steps[0]));
     assert_eq!(with(&done), NotHere::Done);
 }

@@ -18,6 +18,9 @@ use super::names::{check_body, check_query, refuses_body};
 use super::query::Query;
 use super::{HttpDoor, INDEX};
 
+/// The longest body that is read only to know whether it says something, in bytes.
+const SHORT_MAX: u64 = 1 << 10;
+
 /// A request whose body has not been read.
 pub(crate) struct Request {
     pub(crate) parts: Parts,
@@ -175,6 +178,13 @@ impl Request {
     pub(crate) async fn says_something(&mut self, door: &HttpDoor) -> Result<bool, Problem> {
         let body = self.body(door, door.limits.body_bytes_max).await?;
         Ok(!matches!(body.trim_ascii(), b"" | b"{}" | b"null"))
+    }
+
+    /// Whether the body says something, for an operation that goes on without it: what is long, or of a length that nobody told, does and is not
+    /// read.
+    pub(crate) async fn says_something_short(&mut self, door: &HttpDoor) -> bool {
+        let length = self.body.as_ref().map_or(Some(0), |body| body.size_hint().exact());
+        !length.is_some_and(|length| length <= SHORT_MAX) || self.says_something(door).await.unwrap_or(true)
     }
 
     /// Reads the body as JSON. An empty body counts as an empty object.

@@ -34,6 +34,7 @@ operation_ids! {
 
 pub(super) const OPERATIONS: &[Operation] = &[
     get(Agents::ListAgents.id(), in_namespace(Right::AgentsRead), "/api/agents", "Agent versions by name and version.")
+    .plain_errors()
         .takes(&[
             word(
                 "all",

@@ -23,6 +23,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
         .answers(&[ok("the changes from now on, or after an event", &[Content::events::<JobChange>()]), UPGRADED])
         .refuses(&[READ, STORED, &[EVENTS_GONE]]),
     get(Events::FollowAllAtWs.id(), in_namespace(Right::JobsRead), "/ws", "The same as `/api/events`.")
+    .plain_errors()
         .takes(&[AFTER, VIEW])
         .answers(&[ok("the changes from now on, or after an event", &[Content::events::<JobChange>()]), UPGRADED])
         .refuses(&[READ, STORED, &[EVENTS_GONE]]),

@@ -160,6 +160,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
         "/api/jobs/{id}/wait",
         "Waits for a job; returns it after it has ended or the timeout has passed.",
     )
+    .plain_errors()
     .takes(&[
         query("timeout", Kind::Number, "maximum seconds to wait; defaults to 60"),
         FAMILY,

@@ -28,6 +28,9 @@ pub struct Operation {
     /// Whether it is one of Atlas for Python. Names that such an operation does not know are ignored, as Atlas for Python ignores them; elsewhere
     /// they are refused.
     pub compatible: bool,
+    /// Whether errors on its path are `{"error": …}`, as those of Atlas for Python are, unless a client asks for problem documents. One such
+    /// operation of a path is enough.
+    pub plain_errors: bool,
     /// Whether it changes what no command of the log changes.
     pub beside_the_log: bool,
     pub(crate) query: &'static [Parameter],

@@ -132,6 +132,7 @@ const fn operation(verb: Verb, id: OperationId, rule: Rule, path: &'static str, 
         ownership,
         in_namespace,
         compatible: false,
+        plain_errors: false,
         beside_the_log: false,
         query: &[],
         body: Body::None,
@@ -158,7 +159,13 @@ impl Operation {
 
     /// One that Atlas for Python has.
     pub(super) const fn compatible(mut self) -> Self {
-        self.compatible = true;
+        (self.compatible, self.plain_errors) = (true, true);
+        self
+    }
+
+    /// One on a path of Atlas for Python that is not lenient about names.
+    pub(super) const fn plain_errors(mut self) -> Self {
+        self.plain_errors = true;
         self
     }
 
