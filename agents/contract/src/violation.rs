@@ -46,13 +46,17 @@ pub(crate) fn escaped(name: &str) -> String {
 /// The known name that is most similar to `name`, if the difference is small enough for a typing error, or only one of case or number.
 pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     // Up to a third of the letters may differ; two swapped neighbours count once.
-    let most = (name.chars().count().max(3) / 3).min(3);
+    let length = name.chars().count();
+    let most = (length.max(3) / 3).min(3);
+    let stem = singular(name);
+    // Each difference makes a name at most one letter longer or shorter. Names can be many, so most are not compared.
+    let is_near_in_length = |candidate: &str| candidate.chars().count().abs_diff(length) <= most;
     known
         .into_iter()
         .filter(|&candidate| candidate != name)
-        .map(|candidate| {
-            let is_same_word = singular(name) == singular(candidate);
-            (if is_same_word { 0 } else { distance(name, candidate) }, candidate)
+        .filter_map(|candidate| match singular(candidate) == stem {
+            true => Some((0, candidate)),
+            false => is_near_in_length(candidate).then(|| (distance(name, candidate), candidate)),
         })
         .filter(|&(distance, _)| distance <= most)
         .min_by_key(|&(distance, _)| distance)

@@ -11,9 +11,6 @@ use super::answer::{self, Answer, Problem, json, ready_json, with_warnings};
 use super::names::ignored_members;
 use super::request::Request;
 
-/// Most unknown members that are named.
-const UNKNOWN_MAX: usize = 8;
-
 /// `POST /api/chains` with `{"chain": {…}, "input": {}}`. Our own: `"chain": "NAME"` runs a stored chain, `"priority"`, `?wait=`.
 pub(crate) async fn start(door: &HttpDoor, caller: &Caller, request: &mut Request) -> Answer {
     let body = request.body(door, door.limits.body_bytes_max).await?;
@@ -49,7 +46,7 @@ fn read(body: &Bytes) -> Result<(ChainStart, Vec<String>), Problem> {
         None | Some(Value::Null) => 0,
         Some(priority) => priority.as_i64().ok_or_else(|| Problem::malformed("'priority' must be an integer"))?,
     };
-    let unknown = members.into_iter().map(|(name, _)| name).take(UNKNOWN_MAX).collect();
+    let unknown = members.into_iter().map(|(name, _)| name).collect();
     Ok((ChainStart { priority, ..ChainStart::new(chain, input.to_string().into()) }, unknown))
 }
 

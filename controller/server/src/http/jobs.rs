@@ -28,8 +28,6 @@ const TIMEOUT_S_MIN: f64 = 0.001;
 const TIMEOUT_S_MAX: f64 = 1e9;
 /// Most characters of a value that is shown.
 const SHOWN_MAX: usize = 32;
-/// Most unknown members that are named.
-const UNKNOWN_MAX: usize = 8;
 /// The default time limit of `wait`.
 const WAIT_DEFAULT: Duration = Duration::from_secs(60);
 
@@ -328,7 +326,7 @@ struct Members<'a> {
     questions: Option<&'a RawValue>,
     conversation: Option<&'a RawValue>,
     unsatisfiable: Option<&'a RawValue>,
-    /// The first of those that mean nothing.
+    /// Those that mean nothing.
     unknown: Vec<Box<str>>,
 }
 
@@ -359,9 +357,7 @@ impl<'de> Deserialize<'de> for Members<'de> {
                         Name::Unsatisfiable => members.unsatisfiable = Some(map.next_value()?),
                         Name::Other(name) => {
                             map.next_value::<IgnoredAny>()?;
-                            if members.unknown.len() < UNKNOWN_MAX {
-                                members.unknown.push(name);
-                            }
+                            members.unknown.push(name);
                         }
                     }
                 }

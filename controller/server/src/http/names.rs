@@ -51,6 +51,7 @@ pub(crate) fn check_body(operation: &Operation, body: &[u8]) -> Result<(), Probl
 pub(crate) fn refuses_body(operation: &Operation) -> bool {
     operation.verb != Verb::Get && !operation.compatible && matches!(operation.body, Body::None)
 }
+
 /// The members that Atlas for Python has in the bodies of its paths.
 const OF_PYTHON: [(Shape, &[&str]); 3] = [
     (types::of::<types::Submission>(), &["agent", "input", "priority"]),
@@ -59,7 +60,7 @@ const OF_PYTHON: [(Shape, &[&str]); 3] = [
 ];
 
 /// Warnings about members of a body on a path of Atlas for Python that mean nothing. One that looks like a member of ours is refused, and in a
-/// `strict` request each is.
+/// `strict` request each is. Every name is looked at, and the first ones are named.
 pub(crate) fn ignored_members<'a>(
     shape: Shape,
     names: impl IntoIterator<Item = &'a str>,
@@ -69,18 +70,27 @@ pub(crate) fn ignored_members<'a>(
     let of_python =
         OF_PYTHON.iter().find(|(known, _)| known.name() == shape.name()).map_or(&[][..], |(_, members)| members);
     let ours: Vec<&str> = known.iter().copied().filter(|name| !of_python.contains(name)).collect();
-    let mut warnings = Vec::new();
+    let (mut warnings, mut more) = (Vec::new(), 0_usize);
     for name in names {
         if strict || meant(name, &ours).is_some() {
             return Err(unknown("member", name, &known));
+        }
+        if warnings.len() == NAMED_MAX {
+            more += 1;
+            continue;
         }
         let meant = meant(name, &known).map(|meant| format!("; did you mean '{meant}'?")).unwrap_or_default();
         let shown: String = name.chars().take(SHOWN_MAX).flat_map(char::escape_default).collect();
         warnings.push(format!("the member '{shown}' is ignored{meant}"));
     }
+    if more > 0 {
+        warnings.push(format!("more members that are ignored: {more}"));
+    }
     Ok(warnings)
 }
 
+/// Most unknown members that warnings name.
+const NAMED_MAX: usize = 8;
 /// Most characters of a name that is shown.
 const SHOWN_MAX: usize = 64;
 
@@ -188,12 +198,7 @@ mod tests {
                 the member 'metadata' is ignored
                 the member 'a\"\u{e9}\n' is ignored"#]],
         );
-        ignored(
-            SUBMISSION,
-            &["inptu"],
-            true,
-            &expect![[r#"refused: unknown member "inptu"; did you mean "input"?"#]],
-        );
+        ignored(SUBMISSION, &["inptu"], true, &expect![[r#"refused: unknown member "inptu"; did you mean "input"?"#]]);
         ignored(
             SUBMISSION,
             &["timout"],
@@ -211,7 +216,29 @@ mod tests {
             false,
             &expect![[r#"refused: unknown member "prioritiy"; did you mean "priority"?"#]],
         );
-        ignored(types::of::<types::OrchestratorName>(), &["nmae"], false, &expect!["the member 'nmae' is ignored; did you mean 'name'?"]);
+        ignored(
+            types::of::<types::OrchestratorName>(),
+            &["nmae"],
+            false,
+            &expect!["the member 'nmae' is ignored; did you mean 'name'?"],
+        );
+    }
+
+    #[test]
+    fn the_first_ones_are_named_and_all_are_looked_at() {
+        let mut names: Vec<String> = (0..10).map(|number| format!("x{number}{number}{number}")).collect();
+        let told = |names: &[String]| {
+            let told = ignored_members(SUBMISSION, names.iter().map(String::as_str), false);
+            told.map_err(|problem| problem.into_error().to_string())
+        };
+        let warnings = told(&names).expect("ignored");
+        assert_eq!((warnings.len(), warnings[7].as_str()), (9, "the member 'x777' is ignored"));
+        assert_eq!(warnings[8], "more members that are ignored: 2");
+        for (name, meant) in [("budget", "budget_usd"), ("timout", "timeout")] {
+            names.push(name.to_owned());
+            assert_eq!(told(&names), Err(format!("unknown member \"{name}\"; did you mean \"{meant}\"?")));
+            names.pop();
+        }
     }
 
     #[test]

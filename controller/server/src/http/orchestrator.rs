@@ -10,9 +10,6 @@ use super::answer::{self, Answer, Problem, with_warnings};
 use super::names::ignored_members;
 use super::request::Request;
 
-/// Most unknown members that are named.
-const UNKNOWN_MAX: usize = 8;
-
 /// `GET /api/orchestrator`.
 pub(crate) async fn get(door: &HttpDoor, caller: &Caller, request: &Request) -> Answer {
     let selected = door.service.orchestrator(caller, request.consistency()).await?;
@@ -32,8 +29,7 @@ pub(crate) async fn select(door: &HttpDoor, caller: &Caller, request: &mut Reque
     let given = body.remove("name");
     // Without the name, a misspelt one would select the default orchestrator.
     let strict = given.is_none() || request.query().flag("strict")?;
-    let warnings =
-        ignored_members(of::<types::OrchestratorName>(), body.keys().map(String::as_str).take(UNKNOWN_MAX), strict)?;
+    let warnings = ignored_members(of::<types::OrchestratorName>(), body.keys().map(String::as_str), strict)?;
     let name = match &given {
         None | Some(Value::Null) => None,
         Some(Value::String(name)) => Some(name.as_str()).filter(|name| !name.is_empty()),

@@ -47,13 +47,18 @@ impl Service {
     /// Warnings about the members of an accepted document that no trigger has.
     pub fn ignored_trigger_members(document: &Value) -> Vec<String> {
         let members = document.get("trigger").unwrap_or(document).as_object();
-        let unknown = members.into_iter().flat_map(Map::keys).filter(|name| !is_known(name)).take(IGNORED_MAX);
+        let mut unknown = members.into_iter().flat_map(Map::keys).filter(|name| !is_known(name));
         let warning = |name: &String| {
             let shown: String = name.chars().take(64).flat_map(char::escape_default).collect();
             let meant = atlas_contract::nearest(name, known()).map(|meant| format!("; did you mean '{meant}'?"));
             format!("the member '{shown}' is ignored{}", meant.unwrap_or_default())
         };
-        unknown.map(warning).collect()
+        let mut warnings: Vec<String> = unknown.by_ref().take(IGNORED_MAX).map(warning).collect();
+        let more = unknown.count();
+        if more > 0 {
+            warnings.push(format!("more members that are ignored: {more}"));
+        }
+        warnings
     }
 }
 
@@ -105,6 +110,8 @@ mod tests {
             ignored(json!({"trigger": {"inputdata": {}, "owner\n": "me"}})),
             "the member 'inputdata' is ignored; did you mean 'input_data'?\nthe member 'owner\\n' is ignored"
         );
+        let many = Map::from_iter((0..10).map(|number| (format!("x{number}{number}{number}"), Value::Null)));
+        assert!(ignored(many.into()).ends_with("the member 'x777' is ignored\nmore members that are ignored: 2"));
     }
 
     #[test]
