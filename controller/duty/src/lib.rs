@@ -44,8 +44,8 @@ pub use route::route;
 pub use schedule::{counterfactuals, explain, lacking, schedule, waiting_by_reason};
 pub use sessions::Sessions;
 pub use tasks::{Run, Task, Tasks};
-pub use waits::waits_for_node;
 pub use view::View;
+pub use waits::waits_for_node;
 
 use atlas_types::{Command, Namespace, Origin, Request};
 

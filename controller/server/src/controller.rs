@@ -15,8 +15,8 @@ use atlas_telemetry::Metrics;
 use atlas_tls::{Clients, TlsError};
 use atlas_types::{Door, Level};
 use atlas_webhooks::{Environment, Webhooks};
-use serde_json::json;
 use futures::future::{BoxFuture, LocalBoxFuture};
+use serde_json::json;
 use tokio::sync::{Mutex, watch};
 
 use crate::backup::Backups;

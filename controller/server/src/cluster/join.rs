@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use atlas_raft::{Leadership, Member, MemberView, Role};
 use atlas_api::catalogue::{Entry, TOKEN_REFUSED};
+use atlas_raft::{Leadership, Member, MemberView, Role};
 use atlas_service::{Error, TurnedAway, is_denial};
 use atlas_types::{Door, JoinKind, Level, MemberId, RequestId};
 use atlas_wire::proto::peer::v1 as wire;

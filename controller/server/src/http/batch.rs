@@ -13,8 +13,8 @@ use serde_json::{Map, Value, json};
 
 use super::HttpDoor;
 use super::answer::{Answer, Problem, json, problem_document, retry_after_s};
-use super::names::check_members;
 use super::jobs::read_submission;
+use super::names::check_members;
 use super::request::{Request, client_key};
 
 /// The most jobs in one request.

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use atlas_env::Env;
 use atlas_api::catalogue::NOT_ENROLLED;
+use atlas_env::Env;
 use atlas_service::{Error, GroupMember, Service, is_denial};
 use atlas_tls::{NodeKey, NodeToken, Subject};
 use atlas_types::NodeId;
