@@ -22,6 +22,9 @@ use crate::words;
 
 pub(crate) use bridge::Bridge;
 
+/// Most results that become one document, which is in memory until the last one.
+const GATHERED_MAX: usize = 100_000;
+
 /// That what is read may be old is said once.
 static STALE: std::sync::Once = std::sync::Once::new();
 
@@ -139,7 +142,6 @@ impl Context {
     }
 
     /// The HTTP client of the cluster.
-    /// The HTTP client of the cluster.
     pub(crate) fn client(&self) -> Result<Client, Failure> {
         if self.stale {
             STALE.call_once(|| self.note("stale: what one controller knows; later changes may be missing"));
@@ -178,6 +180,11 @@ impl Context {
             match &shown.value {
                 Value::Array(items) if *flat => values.extend(items.iter().cloned()),
                 value => values.push(value.clone()),
+            }
+            if values.len() > GATHERED_MAX {
+                let failure =
+                    Failure::usage(format!("there are more than {GATHERED_MAX} results, too many for one document"));
+                return Err(failure.with_next("print each as it comes: -o jsonl"));
             }
             return Ok(());
         }

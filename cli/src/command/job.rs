@@ -44,7 +44,7 @@ pub(crate) enum Verb {
     List(Listing),
     /// Shows one job, or one run of a chain: its node, times and result, or why it is waiting.
     Show(show::Options),
-    /// Follows the events and log lines of a job until it has ended.
+    /// Follows the events and log lines of a job until it has ended; for scripts with -o jsonl, because json and yaml come at the end.
     Watch(watch::Options),
     /// Prints the log lines of a job, or of all steps of a chain.
     Logs(logs::Options),

@@ -28,7 +28,8 @@ pub(crate) struct Options {
     /// Job id, id of a run of a chain, agent name or node name; KIND/NAME if ambiguous.
     #[arg(value_name = "JOB|AGENT|NODE", value_parser = clap::builder::NonEmptyStringValueParser::new())]
     of: String,
-    /// Stream new lines until the job has ended; for an agent or a node, include new jobs until Ctrl-C.
+    /// Stream new lines until the job has ended; for an agent or a node, include new jobs until Ctrl-C. For scripts with -o jsonl, because json
+    /// and yaml come at the end.
     #[arg(short, long)]
     follow: bool,
     /// Maximum number of jobs of an agent or a node, latest first.

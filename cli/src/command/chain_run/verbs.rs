@@ -15,7 +15,7 @@ use crate::output::Shown;
 /// Longest wait for the next step.
 const NEXT_STEP: Duration = Duration::from_millis(500);
 
-/// Runs a verb for each job of a run, in the order of the steps.
+/// Runs a verb for each job of a run, in the order of the steps. json and yaml are an array, also of one job or none.
 pub(crate) async fn each_job(
     context: &Context,
     id: &str,
@@ -67,7 +67,8 @@ pub(crate) async fn follow_jobs(
     }
 }
 
-/// Explains what a run waits for: the jobs of its steps that have not ended, each with `verb`.
+/// Explains what a run waits for: the jobs of its steps that have not ended, each with `verb`, or else the run
+/// itself. json and yaml are an array of them.
 pub(crate) async fn explain(
     context: &Context,
     id: &str,
@@ -77,7 +78,14 @@ pub(crate) async fn explain(
     let (family, run) = tree::read(&client, id).await?;
     let id = run["id"].as_str().unwrap_or(id).to_owned();
     let waits = tree::unfinished(&family);
-    if waits.is_empty() {
+    let all = async {
+        for (place, job) in &waits {
+            context.note(&format!("step {place}: {job}"));
+            verb(job).await?;
+        }
+        if !waits.is_empty() {
+            return Ok(Exit::Done);
+        }
         let status = run["status"].as_str().unwrap_or_default();
         let text = match run["result"].is_object() {
             true => format!("{id}   not waiting: {status}\n"),
@@ -85,15 +93,9 @@ pub(crate) async fn explain(
         };
         context.show(&Shown { value: run, text, names: vec![id.clone()] })?;
         context.next(&format!("next: atlasctl job show {id}"));
-    }
-    let all = async {
-        for (place, job) in &waits {
-            context.note(&format!("step {place}: {job}"));
-            verb(job).await?;
-        }
         Ok(Exit::Done)
     };
-    if waits.is_empty() { all.await } else { context.as_one(true, all).await }
+    context.as_one(true, all).await
 }
 
 /// How a command ends that went along with a run.

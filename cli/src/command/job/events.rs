@@ -47,7 +47,7 @@ pub(crate) struct Options {
     /// Id of a job or of a run of a chain, or a unique prefix of it, also as printed by -o name.
     #[arg(value_name = "ID", value_parser = names::ran)]
     id: String,
-    /// Stream new lines until the job has ended.
+    /// Stream new lines until the job has ended; for scripts with -o jsonl, because json and yaml come at the end.
     #[arg(short, long)]
     follow: bool,
 }

@@ -46,7 +46,12 @@ pub(crate) async fn run(context: &Context, options: &Options) -> Result<Exit, Fa
 async fn replay(context: &Context, id: &str) -> Result<Exit, Failure> {
     if chain_run::is_one(id) {
         let jobs = chain_run::jobs(&context.client()?, id).await?;
-        return names::each(context, &jobs, async |job| of_job(context, job).await).await;
+        if jobs.is_empty() {
+            context.note(&format!("no step of {id} has begun"));
+        }
+        // An array also of one job: what a script reads does not depend on how many steps there are.
+        let all = names::each(context, &jobs, async |job| of_job(context, job).await);
+        return context.as_one(true, all).await;
     }
     of_job(context, id).await
 }
