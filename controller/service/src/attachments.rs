@@ -73,7 +73,7 @@ impl Service {
         let models = (!models.is_empty()).then_some(Attachment::Models(models));
         let servers = (!servers.is_empty()).then_some(Attachment::Servers(servers));
         let bearer = bearer.map(Attachment::Bearer);
-        let bounds = self.bounds_of(state, &job.namespace).map(Attachment::Bounds);
+        let bounds = self.bounds_of(state, job).map(Attachment::Bounds);
         let all = Attachments::new(bearer.into_iter().chain(secrets).chain(models).chain(servers).chain(bounds));
         if !all.is_empty() && to.level < level::ATTACHMENTS {
             return Err(Withheld::TooOld { node: to.node.clone() });

@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use atlas_contract::Permissions;
 use atlas_objects::{PolicyAsk, PolicyRule, PolicySpec};
 use atlas_policy::{Decision, Effect, RuleInput, decide};
 use atlas_state::State;
@@ -17,6 +18,7 @@ use serde_json::{Map, Value, json};
 
 use crate::audit::Attempted;
 use crate::kept::{Policy, rules_of};
+use crate::submission::called_from;
 use crate::versions::{find_version, unknown_agent};
 use crate::{Caller, Consistency, Error, Service};
 
@@ -191,9 +193,22 @@ impl Service {
         secrets.find(|secret| policies.iter().any(|policy| !policy.allows(secret)))
     }
 
-    /// What the policies of a namespace leave its agents; none if they bound nothing.
-    pub(crate) fn bounds_of(&self, state: &State, namespace: &Namespace) -> Option<Bounds> {
-        Some(bounds(&self.policies(state, namespace))).filter(|bounds| !bounds.is_empty())
+    /// What policies leave the agent of a job; none if they bound nothing.
+    pub(crate) fn bounds_of(&self, state: &State, job: &Job) -> Option<Bounds> {
+        Some(bounds(&self.policies_on(state, job))).filter(|bounds| !bounds.is_empty())
+    }
+
+    /// The policies that bound a job, by name: those of its namespace, and for a run of a skill also those of the namespace that called it.
+    /// All of them if the job does not tell which one that was.
+    fn policies_on(&self, state: &State, job: &Job) -> Vec<Arc<Policy>> {
+        if !job.namespace.is_of_skills() {
+            return self.policies(state, &job.namespace);
+        }
+        let caller = called_from(job);
+        let counts = |policy: &PolicySpec| {
+            policy.is_in(&job.namespace) || caller.as_ref().is_none_or(|caller| policy.is_in(caller))
+        };
+        self.shared.policies.those(state, counts)
     }
 
     /// The permissions that policies leave the agent of a job, and the names of these policies.
@@ -206,7 +221,7 @@ impl Service {
             Some(version) => self.known(version).await?.value.clone(),
             None => Value::Null,
         };
-        Ok(shown(&self.policies(&state, &job.namespace), &contract))
+        Ok(shown(&self.policies_on(&state, &job), &contract))
     }
 
     /// Which policies would allow or deny an operation of this caller, and why.
@@ -354,11 +369,19 @@ pub(crate) fn refusal_of(spec: &[u8]) -> Option<String> {
 fn capped(policies: &[Arc<Policy>], contract: &Value) -> Value {
     let mut contract = contract.clone();
     let bounds = bounds(policies);
+    let is_container = contract.pointer("/permissions/isolation").is_some_and(|isolation| isolation == "container")
+        && contract.pointer("/provider/type").is_some_and(|kind| kind == "python" || kind == "exec");
     if let Some(permissions) = contract.get_mut("permissions").and_then(Value::as_object_mut) {
-        for (member, cap) in [(MEMORY, bounds.memory_mb), (CPU, bounds.cpu_seconds)] {
+        let defaults = Permissions::default();
+        // A default binds only a container, and of the amounts only the memory. The contract does not tell it from the same amount
+        // where that is stated.
+        let unbinding = [(!is_container).then_some(defaults.max_memory_mb), Some(defaults.max_cpu_seconds)];
+        let amounts = [(MEMORY, bounds.memory_mb), (CPU, bounds.cpu_seconds)];
+        for ((member, cap), unbinding) in amounts.into_iter().zip(unbinding) {
             let Some(cap) = cap else { continue };
             // An amount of 0 or less means no limit, so the limit of the policy counts.
-            let asked = permissions.get(member).and_then(Value::as_u64).filter(|asked| *asked > 0);
+            let asked = permissions.get(member).and_then(Value::as_i64).filter(|asked| Some(*asked) != unbinding);
+            let asked = asked.and_then(|asked| u64::try_from(asked).ok()).filter(|asked| *asked > 0);
             permissions.insert(member.to_owned(), asked.map_or(cap, |asked| asked.min(cap)).into());
         }
         let words = |permissions: &Map<String, Value>, member: &str| -> Vec<String> {
@@ -386,4 +409,39 @@ fn shown(policies: &[Arc<Policy>], contract: &Value) -> Value {
     let permissions = capped(policies, contract).get_mut("permissions").map(Value::take);
     let names: Vec<&str> = policies.iter().map(|policy| policy.name.as_str()).collect();
     json!({ "permissions": permissions.unwrap_or_else(|| Value::Object(Map::new())), "policies": names })
+}
+
+#[cfg(test)]
+mod tests {
+    use atlas_types::{Digest, EventSeq};
+
+    use super::*;
+
+    /// The amounts that a policy leaves an agent.
+    fn left(permissions: &str, (memory, cpu): (i64, i64)) -> (i64, i64) {
+        let text =
+            format!("agent:\n  name: a\n  version: 1.0.0\n  provider: {{type: exec, command: [x]}}\n{permissions}");
+        let contract = atlas_contract::parse(text.as_bytes()).expect("a contract").to_json();
+        let name = ObjectName::new("p").expect("a name");
+        let policy = Policy {
+            name: "p".to_owned(),
+            reference: PolicyRef { name, revision: EventSeq(1), digest: Digest([0; 32]) },
+            spec: PolicySpec { max_memory_mb: Some(memory), max_cpu_seconds: Some(cpu), ..PolicySpec::default() },
+            rules: Ok(Vec::new()),
+        };
+        let shown = capped(&[Arc::new(policy)], &contract);
+        let amount = |member: &str| shown["permissions"][member].as_i64().unwrap_or_default();
+        (amount(MEMORY), amount(CPU))
+    }
+
+    #[test]
+    fn what_is_shown_is_what_workers_enforce() {
+        assert_eq!(left("", (1_024, 300)), (1_024, 300));
+        assert_eq!(left("", (64, 5)), (64, 5));
+        assert_eq!(left("  permissions: {max_memory_mb: 700, max_cpu_seconds: 70}\n", (1_024, 300)), (700, 70));
+        assert_eq!(left("  permissions: {max_memory_mb: 0, max_cpu_seconds: -1}\n", (1_024, 300)), (1_024, 300));
+        let container = "  permissions: {isolation: container, container_image: i}\n";
+        assert_eq!(left(container, (1_024, 300)), (512, 300));
+        assert_eq!(left(container, (64, 5)), (64, 5));
+    }
 }

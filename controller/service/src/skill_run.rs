@@ -38,10 +38,14 @@ impl Service {
         if let Err(unfit) = fits(&spec, input) {
             return Ok(Some(SkillEnd::Unfit(unfit)));
         }
+        let called_from = Some(caller.namespace.clone());
         let caller = Caller { namespace: Namespace::of_skills(), ..caller.clone() };
         let (agent, version) = self.skill_agent(&caller, &spec).await?;
-        let mut submission = Submission::new(agent, Bytes::from(input.to_string()));
-        submission.version = Some(version.to_string());
+        let submission = Submission {
+            version: Some(version.to_string()),
+            called_from,
+            ..Submission::new(agent, Bytes::from(input.to_string()))
+        };
         let ended = self.run_to_end(&caller, submission, unwanted).await?;
         Ok(Some(ended.map_or_else(SkillEnd::Failed, SkillEnd::Done)))
     }

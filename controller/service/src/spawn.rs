@@ -81,6 +81,7 @@ impl Service {
             priority: spawn.priority,
             questions: parent.questions.clone(),
             family: Some(Family { spawner: spawn.spawner, metadata }),
+            called_from: spawn.skill.then(|| parent.namespace.clone()),
             ..Submission::new(agent, self.bytes(&spawn.input).await?)
         };
         // An earlier try may have made the child, with its turn.

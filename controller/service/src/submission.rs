@@ -4,11 +4,25 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use atlas_artifacts::hash;
-use atlas_types::{AgentName, CONVERSATION_METADATA, Micros, QuestionRule, RequestId, Spawner, Timestamp};
+use atlas_types::{
+    AgentName, CONVERSATION_METADATA, Job, Micros, Namespace, QuestionRule, RequestId, Spawner, Timestamp,
+};
 use bytes::Bytes;
 use serde_json::{Map, Value};
 
 use crate::{Error, json, labels};
+
+/// The member of the metadata of a run of a skill with the namespace that called it. Only controllers set it.
+const CALLED_FROM: &str = "_called_from";
+
+/// The namespace that called a skill, as its job tells it. The metadata of a trigger's job is that of whoever wrote the trigger.
+pub(crate) fn called_from(job: &Job) -> Option<Namespace> {
+    let metadata: Map<String, Value> = serde_json::from_slice(&job.metadata).ok()?;
+    if metadata.contains_key("_trigger_id") {
+        return None;
+    }
+    Namespace::new(metadata.get(CALLED_FROM)?.as_str()?).ok()
+}
 
 /// A job to be submitted.
 #[derive(Debug, Clone)]
@@ -45,6 +59,8 @@ pub struct Submission {
     pub(crate) bearer: bool,
     /// The parent, for a spawned job.
     pub(crate) family: Option<Family>,
+    /// The namespace that calls, for a run of a skill.
+    pub(crate) called_from: Option<Namespace>,
     /// The conversation of which the job is a turn.
     pub(crate) conversation: Option<InConversation>,
 }
@@ -85,6 +101,7 @@ impl Submission {
             continues: None,
             bearer: false,
             family: None,
+            called_from: None,
             conversation: None,
         }
     }
@@ -113,6 +130,9 @@ impl Submission {
         let mut members = self.family.as_ref().map(|family| family.metadata.clone()).unwrap_or_default();
         if let Some(turn) = &self.conversation {
             members.insert(CONVERSATION_METADATA.to_owned(), turn.name.as_str().into());
+        }
+        if let Some(namespace) = &self.called_from {
+            members.insert(CALLED_FROM.to_owned(), namespace.as_str().into());
         }
         Value::Object(members).to_string().into_bytes().into()
     }

@@ -150,12 +150,16 @@ impl Bounds {
         left(self.filesystem.as_deref(), permitted, |_| false)
     }
 
-    /// What is left of the network that a contract permits. The name of a host is outbound.
+    /// What is left of the network that a contract permits. The name of a host is outbound. Without `outbound` nothing is left: a sandbox
+    /// gives the whole network or none.
     pub fn network_left(&self, permitted: &[String]) -> Vec<String> {
+        let is_outbound = |bound: &[String]| bound.iter().any(|word| word.eq_ignore_ascii_case("outbound"));
+        if !self.network.as_deref().is_none_or(is_outbound) {
+            return Vec::new();
+        }
         let directions = ["inbound", "outbound"];
         left(self.network.as_deref(), permitted, |word| {
-            let is_host = !directions.iter().any(|direction| word.eq_ignore_ascii_case(direction));
-            is_host && self.network.iter().flatten().any(|bound| bound.eq_ignore_ascii_case("outbound"))
+            !directions.iter().any(|direction| word.eq_ignore_ascii_case(direction))
         })
     }
 }
@@ -374,6 +378,7 @@ mod tests {
         check(&bounds("read", ""), "Read write", "outbound api.example.com", ("Read", ""));
         check(&bounds("", "outbound"), "read", "inbound api.example.com", ("", "api.example.com"));
         check(&bounds("read write", "inbound outbound"), "", "", ("", ""));
+        check(&bounds("read", "inbound"), "read", "inbound outbound api.example.com", ("read", ""));
         let first = Bounds { memory_mb: Some(64), ..bounds("read write", "outbound") };
         let second = Bounds { memory_mb: Some(32), cpu_seconds: Some(5), network: None, ..bounds("read", "") };
         let both = first.and(second);

@@ -27,6 +27,11 @@ pub(crate) struct Policies(Mutex<(Vec<EventSeq>, Vec<Arc<Policy>>)>);
 impl Policies {
     /// The policies that count in a namespace, by name.
     pub(crate) fn of(&self, state: &State, namespace: &Namespace) -> Vec<Arc<Policy>> {
+        self.those(state, |policy| policy.is_in(namespace))
+    }
+
+    /// Policies, by name.
+    pub(crate) fn those(&self, state: &State, counts: impl Fn(&PolicySpec) -> bool) -> Vec<Arc<Policy>> {
         let Ok(kind) = ObjectKind::new(KIND) else { return Vec::new() };
         let objects: Vec<&Arc<Object>> = state.objects(&Namespace::default_namespace(), &kind, None).collect();
         if objects.is_empty() {
@@ -38,7 +43,7 @@ impl Policies {
         if kept.0 != revisions {
             *kept = (revisions, objects.into_iter().map(|object| Arc::new(Policy::read(object))).collect());
         }
-        kept.1.iter().filter(|policy| policy.spec.is_in(namespace)).cloned().collect()
+        kept.1.iter().filter(|policy| counts(&policy.spec)).cloned().collect()
     }
 }
 

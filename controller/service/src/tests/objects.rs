@@ -11,7 +11,7 @@ use crate::testing::Net;
 use crate::{Consistency, Error, ObjectChange, ObjectFilter, ShownObject};
 
 impl Node {
-    async fn put(&self, kind: &str, name: &str, expect: Expect, spec: Value) -> Result<ShownObject, Error> {
+    pub(super) async fn put(&self, kind: &str, name: &str, expect: Expect, spec: Value) -> Result<ShownObject, Error> {
         let change = ObjectChange { kind: kind.into(), name: name.into(), expect, dry_run: false };
         let labels = BTreeMap::from([("team".to_owned(), name.to_owned())]);
         self.service.put_object(&caller(), &change, labels, &spec).await
