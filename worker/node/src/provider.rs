@@ -158,6 +158,12 @@ impl Program {
         Some(text.map_or_else(|| missing.to_owned(), |text| format!("{text}; {missing}")))
     }
 
+    /// The limits of an attempt: `text` is how those of its process were enforced.
+    pub(crate) fn limits(text: Option<String>, work: &Work) -> Option<String> {
+        let all: Vec<String> = text.into_iter().chain(mcp::unlimited(work)).collect();
+        (!all.is_empty()).then(|| all.join(", "))
+    }
+
     /// False if its process exists only while a job runs.
     pub(crate) fn outlives_job(&self) -> bool {
         !matches!(

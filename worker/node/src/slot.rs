@@ -128,7 +128,7 @@ async fn run(program: &mut Option<Program>, work: &Arc<Work>, shared: &Shared, c
         program.end_others(control).await;
         program.set_busy(false);
     }
-    let (declared, limits) = (shared.settings.declared, control.limits.take());
+    let (declared, limits) = (shared.settings.declared, Program::limits(control.limits.take(), work));
     let sandbox = program.confinement(control.sandbox.take(), work);
     let confined = Limited { limits, sandbox };
     let bytes = match &execution {

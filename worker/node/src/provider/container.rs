@@ -93,6 +93,8 @@ impl ContainerAgent {
             Err(error) => return Execution::failed(FailureKind::Agent, error.to_string()),
         };
         control.sandbox = Some(format!("container of {}", self.engine.to_string_lossy()));
+        control.limits =
+            work.agent.limits().cpu.map(|most| format!("cpu time {} s a process by rlimit", most.as_secs()));
         let start = Start {
             program: self.engine.clone(),
             arguments: words,
@@ -154,7 +156,9 @@ impl ContainerAgent {
         let contract = &work.agent.contract;
         let limits = work.agent.limits();
         let mut permissions = contract.permissions.clone();
-        if let Some(bytes) = limits.memory_bytes {
+        // Without reserved memory, the permissions say all: the default counts as well, lowered by policies.
+        let reserves = contract.hardware.min_memory_gb.is_some_and(|gb| gb > 0);
+        if let Some(bytes) = limits.memory_bytes.filter(|_| reserves) {
             permissions.max_memory_mb = i64::try_from(bytes >> 20).unwrap_or(i64::MAX);
         }
         let access = Access::of(&permissions.filesystem, &permissions.network);
@@ -170,6 +174,9 @@ impl ContainerAgent {
                 Some(at) => words[at + 1] = cores.to_string(),
                 None => drop(words.splice(1..1, ["--cpus".to_owned(), cores.to_string()])),
             }
+        }
+        if let Some(cpu) = limits.cpu {
+            words.splice(1..1, ["--ulimit".to_owned(), format!("cpu={}", cpu.as_secs())]);
         }
         let [node, worker] = self.settings.containers.labels.clone();
         let own = [

@@ -13,7 +13,7 @@ use serde_json::{Map, Value, json};
 
 pub(crate) use self::programs::Programs;
 use self::servers::Admitted;
-pub(super) use self::servers::{Servers, has_programs};
+pub(super) use self::servers::{Servers, has_programs, unlimited};
 use super::{Execution, stopped};
 use crate::attempt::Work;
 use crate::provider::{Control, Shared};

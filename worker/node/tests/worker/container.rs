@@ -5,6 +5,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
+use atlas_types::{Assignment, Attachment, Attachments, Bounds};
 use atlas_wire::session::ToWorker;
 use atlas_worker::{SandboxMeans, SandboxMode};
 use expect_test::{Expect, expect};
@@ -198,6 +199,28 @@ async fn a_secret_is_no_variable_of_the_client_itself() {
     );
     assert_eq!(end.metadata()["_error_code"], "E3106");
     assert!(!scene.at("environment").exists());
+    scene.node.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_policy_lowers_the_limits_of_a_container_and_raises_none() {
+    let mut scene = Scene::set(SandboxMode::BestEffort).await;
+    let agent = scene.controller.publish_owned(&shell("echo '{\"output\": {}}'", IN_CONTAINER));
+    for (memory, cpu, asked) in
+        [(4_096, Some(5), "--ulimit cpu=5 --rm -i --network none --memory 512m "), (64, None, "--memory 64m ")]
+    {
+        let bounds = Bounds { memory_mb: Some(memory), cpu_seconds: cpu, ..Bounds::default() };
+        let attachments = Attachments::new([Attachment::Bounds(bounds)]);
+        let assignment = Assignment { attachments, ..scene.controller.assignment(&agent, "{}") };
+        let end = scene.session.run(&assignment).await;
+        assert_eq!(end.output(&scene.controller), "{}");
+        let End::Completed { metadata, .. } = &end else { panic!("not completed: {end:?}") };
+        let said = "\"_limits\":\"cpu time 5 s a process by rlimit\"";
+        assert_eq!(metadata.as_deref().is_some_and(|text| text.contains(said)), cpu.is_some(), "{metadata:?}");
+        let calls = scene.calls();
+        assert!(calls.lines().last().is_some_and(|line| line.contains(asked)), "{calls}");
+    }
+    assert_eq!(scene.calls().matches("--ulimit").count(), 1);
     scene.node.shutdown().await;
 }
 

@@ -144,6 +144,18 @@ pub(in crate::provider) fn has_programs(work: &Work) -> bool {
     work.assignment.attachments.servers().iter().any(is_program)
 }
 
+/// Which limits of an agent do not bind the programs of its servers, as text: they serve other attempts and agents as well.
+pub(in crate::provider) fn unlimited(work: &Work) -> Option<String> {
+    let stated = work.agent.contract.stated_limits;
+    let limits = match (stated.memory_mb, stated.cpu_seconds) {
+        (None, None) => return None,
+        (Some(_), None) => "memory",
+        (None, Some(_)) => "cpu time",
+        (Some(_), Some(_)) => "memory and cpu time",
+    };
+    has_programs(work).then(|| format!("{limits} of MCP servers not enforced"))
+}
+
 /// What is said about a tool that models are not offered.
 pub(in crate::provider) fn unoffered(tool: &str, why: &str) -> String {
     format!("tool {tool:?} is not offered to models, because providers would refuse it: {why}")

@@ -67,11 +67,14 @@ fn with(assignment: Assignment, servers: &[(&str, Value)]) -> Assignment {
 async fn tools_of_a_program_are_offered_called_and_recorded() {
     let dir = tempfile::tempdir().expect("a directory");
     let notes = dir.path().join("notes");
-    let agent = contract("", "  requires: {mcp_servers: [notes, down]}\n");
+    let limits = "  permissions: {max_memory_mb: 4096, max_cpu_seconds: 60}\n";
+    let agent = contract("", &format!("  requires: {{mcp_servers: [notes, down]}}\n{limits}"));
     let mut scene = Scene::set(&[("agent.yaml", &agent), ("mock.yaml", MOCK)], &[]).await;
     let down = json!({"transport": "http", "url": "http://127.0.0.1:9/mcp"});
     let first = with(scene.attempt(1, "{}"), &[("notes", spec(&notes)), ("down", down)]);
-    assert_eq!(scene.run(&first).await.output(&scene.controller), r#"{"done":true}"#);
+    let end = scene.run(&first).await;
+    assert_eq!(end.output(&scene.controller), r#"{"done":true}"#);
+    assert_eq!(Scene::metadata(&end)["_limits"], "memory and cpu time of MCP servers not enforced");
     assert_eq!(std::fs::read_to_string(&notes).expect("a note"), "hello\n");
     let steps = scene.steps();
     let kinds: Vec<&str> = steps.iter().filter_map(|step| step.split(' ').next()).collect();
