@@ -250,9 +250,6 @@ fn an_execution_answers_the_verbs_of_jobs() {
     session.run(&format!("atlasctl job watch {started} --quiet -o name"));
     session.run(&format!("atlasctl job steps {started}"));
     session.run(&format!("atlasctl job explain {started}"));
-    // An array, as for a run that waits.
-    let explained = session.quiet(&format!("atlasctl job explain {started} -o json"));
-    assert!(explained.starts_with('['), "{explained}");
     session.run(&format!("atlasctl job cancel {started}"));
     // One document, whatever the number of jobs.
     session.run(&format!("atlasctl job events {started} -o json | grep -c '^\\['"));
