@@ -184,7 +184,7 @@ impl Request {
     /// read.
     pub(crate) async fn says_something_short(&mut self, door: &HttpDoor) -> bool {
         let length = self.body.as_ref().map_or(Some(0), |body| body.size_hint().exact());
-        !length.is_some_and(|length| length <= SHORT_MAX) || self.says_something(door).await.unwrap_or(true)
+        length.is_none_or(|length| length > SHORT_MAX) || self.says_something(door).await.unwrap_or(true)
     }
 
     /// Reads the body as JSON. An empty body counts as an empty object.
