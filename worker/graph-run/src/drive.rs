@@ -15,7 +15,7 @@ use futures::stream::{FuturesUnordered, StreamExt as _};
 use serde_json::{Map, Value, json};
 use tokio::sync::watch;
 
-use crate::host::{Host, NodePlace, NodeQuestion};
+use crate::host::{Begun, Host, NodePlace, NodeQuestion, Piece};
 use crate::model::{self, Said, structured};
 use crate::script::{self, Script};
 use crate::search;
@@ -187,15 +187,22 @@ impl Runner<'_> {
     /// The result of a piece of work: as recorded, or done now.
     async fn work(&self, place: &Place<'_>, work: Work, stop: Stop) -> Result<Value, Fault> {
         let at = NodePlace { depth: place.depth, graph: &place.graph.name, node: &work.node, work: &work.id };
-        if let Some(recorded) = self.host.begin(at, &work).await {
-            return recorded;
-        }
-        let result = self.perform(place, at, &work, stop).await;
+        let mut piece = match self.host.begin(at, &work).await {
+            Begun::Recorded(result) => return result,
+            Begun::Open(piece) => piece,
+        };
+        let result = self.perform(place, at, (&work, &mut *piece), stop).await;
         self.host.finish(at, &result).await;
         result
     }
 
-    async fn perform(&self, place: &Place<'_>, at: NodePlace<'_>, work: &Work, stop: Stop) -> Result<Value, Fault> {
+    async fn perform(
+        &self,
+        place: &Place<'_>,
+        at: NodePlace<'_>,
+        (work, piece): (&Work, &mut dyn Piece),
+        stop: Stop,
+    ) -> Result<Value, Fault> {
         let unknown = || Fault::new(FaultKind::UnknownNode, format!("node \"{}\" does not exist", work.node));
         let node = place.graph.node(&work.node).ok_or_else(unknown)?;
         match (&work.task, &node.kind) {
@@ -222,15 +229,18 @@ impl Runner<'_> {
             (Task::Agent { prompt }, Kind::Agent(agent)) => {
                 let seconds = agent.timeout.unwrap_or(AGENT_SECONDS);
                 let limit = self.env.clock.sleep(Duration::from_secs(seconds));
-                let text = tokio::select! {
+                let ended = tokio::select! {
                     biased;
-                    result = self.agent(place, at, &agent.agent, prompt, stop) => result?,
-                    () = limit => {
-                        self.host.abandon(at).await;
-                        let text = format!("agent \"{}\" timed out after {seconds} s", agent.agent);
-                        return Err(Fault::new(FaultKind::AgentTimeout, text));
-                    }
+                    result = self.agent(place, at, (&agent.agent, prompt), stop, piece) => Some(result),
+                    () = limit => None,
                 };
+                piece.goes_on().await;
+                let Some(result) = ended else {
+                    self.host.abandon(at).await;
+                    let text = format!("agent \"{}\" timed out after {seconds} s", agent.agent);
+                    return Err(Fault::new(FaultKind::AgentTimeout, text));
+                };
+                let text = result?;
                 match &agent.output_schema {
                     None => Ok(Value::from(text)),
                     Some(schema) => {
@@ -265,9 +275,9 @@ impl Runner<'_> {
         &self,
         place: &Place<'_>,
         at: NodePlace<'_>,
-        name: &str,
-        prompt: &str,
+        (name, prompt): (&str, &str),
         stop: Stop,
+        piece: &mut dyn Piece,
     ) -> Result<String, Fault> {
         let depth = place.depth + 1;
         if depth > DEPTH_MAX {
@@ -282,6 +292,8 @@ impl Runner<'_> {
             Err(error) => return Err(failed(&error)),
         };
         let run = self.prepare_with(&folder, &loaded, prompt, BTreeMap::new()).map_err(|error| failed(&error))?;
+        // Its nodes count by themselves: while all of them wait, this one waits as well.
+        piece.rests();
         self.run_at(&folder, run, depth, stop).await.result.map_err(|error| failed(&error))
     }
 }

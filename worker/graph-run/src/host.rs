@@ -29,12 +29,32 @@ pub struct NodeQuestion<'a> {
     pub question: &'a Question,
 }
 
+/// What a host knows of a piece of work before it is done.
+pub enum Begun<'h> {
+    /// The result, which was recorded before.
+    Recorded(Result<Value, Fault>),
+    /// There is none, and the work has begun.
+    Open(Box<dyn Piece + 'h>),
+}
+
+/// A piece of work that was begun. It is dropped when the work has ended or is cancelled.
+#[async_trait]
+pub trait Piece: Send {
+    /// It runs a graph here: from now on, only the work of that graph goes on.
+    fn rests(&mut self) {}
+
+    /// It goes on by itself.
+    async fn goes_on(&mut self) {}
+}
+
+impl Piece for () {}
+
 /// The surroundings of a run.
 #[async_trait]
 pub trait Host: Send + Sync {
     /// Begins a piece of work. A result that was recorded before is the result, and nothing is done.
-    async fn begin(&self, _: NodePlace<'_>, _: &Work) -> Option<Result<Value, Fault>> {
-        None
+    async fn begin(&self, _: NodePlace<'_>, _: &Work) -> Begun<'_> {
+        Begun::Open(Box::new(()))
     }
 
     /// Ends a piece of work that was begun and not recorded before. The result is used afterwards.

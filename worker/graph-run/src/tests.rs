@@ -2,11 +2,12 @@
 
 use std::path::Path;
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
 use atlas_env::Env;
-use atlas_graph::run::{Effect, Fault, FaultKind};
+use atlas_graph::run::{Effect, Fault, FaultKind, Work};
 use atlas_model::{Answer, CallError, CallErrorKind, Part, Request, Tool, ToolCall, Usage};
 use atlas_package::{GRAPH_FILE, GraphFolder};
 use atlas_turn::Offered;
@@ -14,7 +15,7 @@ use serde_json::{Map, Value, json};
 use tempfile::TempDir;
 use tokio::sync::watch;
 
-use crate::{Host, NodePlace, NodeQuestion, Ran, Runner};
+use crate::{Begun, Host, NodePlace, NodeQuestion, Piece, Ran, Runner};
 
 /// A host whose model gives these answers in turn; `!` begins an error that may pass.
 #[derive(Default)]
@@ -25,10 +26,50 @@ struct Here {
     warned: Mutex<Vec<String>>,
     /// Its run was recorded before answers were judged.
     old: bool,
+    /// How much work goes on.
+    active: AtomicUsize,
+    /// How much there was at each question. If there is a list, questions are answered.
+    at_questions: Option<Mutex<Vec<usize>>>,
+}
+
+/// A piece of work, and whether it goes on.
+struct Counted<'h>(&'h AtomicUsize, bool);
+
+impl Counted<'_> {
+    fn goes(&mut self, on: bool) {
+        match (std::mem::replace(&mut self.1, on), on) {
+            (false, true) => self.0.fetch_add(1, Ordering::Relaxed),
+            (true, false) => self.0.fetch_sub(1, Ordering::Relaxed),
+            _ => 0,
+        };
+    }
+}
+
+#[async_trait]
+impl Piece for Counted<'_> {
+    fn rests(&mut self) {
+        self.goes(false);
+    }
+
+    async fn goes_on(&mut self) {
+        self.goes(true);
+    }
+}
+
+impl Drop for Counted<'_> {
+    fn drop(&mut self) {
+        self.goes(false);
+    }
 }
 
 #[async_trait]
 impl Host for Here {
+    async fn begin(&self, _: NodePlace<'_>, _: &Work) -> Begun<'_> {
+        let mut piece = Counted(&self.active, false);
+        piece.goes(true);
+        Begun::Open(Box::new(piece))
+    }
+
     async fn call(&self, _: NodePlace<'_>, _: Option<&str>, request: Request) -> Result<Answer, CallError> {
         self.requests.lock().expect("no panic").push(request);
         let mut answers = self.answers.lock().expect("no panic");
@@ -60,6 +101,10 @@ impl Host for Here {
     }
 
     async fn ask(&self, asked: NodeQuestion<'_>) -> Result<String, Fault> {
+        if let Some(at_questions) = &self.at_questions {
+            at_questions.lock().expect("no panic").push(self.active.load(Ordering::Relaxed));
+            return Ok("yes".to_owned());
+        }
         Err(Fault::new(FaultKind::NoAnswer, format!("nobody answers \"{}\"", asked.question.text)))
     }
 
@@ -277,6 +322,36 @@ async fn agents_run_inside_a_graph() {
     let root = agents(&[("g/graph.yaml", &format!("name: g\nstart: a\nnodes:\n{itself}"))]);
     let error = run(root.path(), &Here::default()).await.result.expect_err("too deep").to_string();
     assert!(error.ends_with("agent \"g\" would run at depth 4, and 3 is the deepest"), "{error}");
+}
+
+/// A job parks when all work that goes on waits.
+#[tokio::test]
+async fn only_the_work_that_asks_goes_on_meanwhile() {
+    let ask = "{type: approval, question: 'go on?', options: [yes, no], routes: {yes: e, no: e}, on_other: e}";
+    let end = "{type: end, output: done}";
+    let asking = format!("start: ask\nnodes:\n  ask: {ask}\n  e: {end}\n");
+    let slow = |settings: &str| {
+        format!("{settings}start: s\nnodes:\n  s: {{type: agent, agent: slow, prompt: sleep, next: e}}\n  e: {end}\n")
+    };
+    for (kid, timeout, questions) in [
+        (asking, 60, vec![1, 1]),
+        // Its own limit ends it, or that of the node.
+        (slow("settings: {timeout: 1}\n"), 60, vec![1]),
+        (slow(""), 1, vec![1]),
+    ] {
+        let map = "{type: map, over: '{{l}}', as: i, branch: a, collect_into: o, on_item_error: skip, next: ask}";
+        let kids = format!("{{type: agent, agent: kid, prompt: p, timeout: {timeout}}}");
+        let nodes = format!("  m: {map}\n  a: {kids}\n  ask: {ask}\n  e: {end}\n");
+        let root = agents(&[
+            ("g/graph.yaml", &format!("name: g\nstart: m\ninitial_state: {{l: [1]}}\nnodes:\n{nodes}")),
+            ("kid/graph.yaml", &format!("name: kid\n{kid}")),
+            ("slow/config.yaml", "name: slow\n"),
+        ]);
+        let host = Here { at_questions: Some(Mutex::default()), ..Here::default() };
+        assert_eq!(run(root.path(), &host).await.result.as_deref(), Ok("done"));
+        assert_eq!(host.at_questions.map(|seen| seen.into_inner().expect("no panic")), Some(questions), "{kid}");
+        assert_eq!(host.active.into_inner(), 0);
+    }
 }
 
 /// T33: an agent for which its node has waited too long is ended.

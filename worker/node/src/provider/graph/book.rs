@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use async_trait::async_trait;
 use atlas_env::Clock;
+use atlas_graph_run::Piece;
 use atlas_types::{SpawnStep, StepKey, StepKind, StepUsage, Timestamp, Wait};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -41,11 +43,25 @@ struct Inside {
     active: usize,
     /// How many of these are model calls.
     calls: usize,
-    /// Until when time was left out because all work called models in vain, by the monotonic clock.
+    /// For how long all active work called models, until `seen`.
+    only_called: Duration,
+    /// The monotonic clock when `active` or `calls` last changed.
+    seen: Duration,
+    /// How much of `only_called` has passed that is left out because calls in it were in vain, or came before such a part.
     left_out: Duration,
     waits: BTreeMap<u64, Awaited>,
     last: u64,
     failure: Option<JournalError>,
+}
+
+impl Inside {
+    /// Counts the time that has passed. Before each change of `active` and `calls`.
+    fn see(&mut self, now: Duration) {
+        if self.calls > 0 && self.calls >= self.active {
+            self.only_called = self.only_called.saturating_add(now.saturating_sub(self.seen));
+        }
+        self.seen = self.seen.max(now);
+    }
 }
 
 /// What a piece of work waits for.
@@ -99,6 +115,13 @@ impl Book {
     fn inside(&self) -> MutexGuard<'_, Inside> {
         // Every change is complete while the lock is held.
         self.inside.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What is inside, before active work or its calls change.
+    fn changing(&self) -> MutexGuard<'_, Inside> {
+        let mut inside = self.inside();
+        inside.see(self.clock.monotonic());
+        inside
     }
 
     /// Values that people set in the state of the run.
@@ -178,23 +201,20 @@ impl Book {
         if count == 1 { key } else { hashed(&(key.0, count)) }
     }
 
-    /// Begins a piece of work. Before the only one, the job may leave a node that drains.
-    pub(super) async fn begin(&self) -> Result<(), JournalError> {
+    /// Begins a piece of work, which goes on until what is returned is dropped. Before the only one, the job may leave a node that drains.
+    pub(super) async fn begin(&self) -> Result<Working<'_>, JournalError> {
+        let mut working = Working { book: self, counts: false };
+        working.count(true);
         let alone = {
-            let mut inside = self.inside();
-            inside.active += 1;
+            let inside = self.inside();
             inside.active == 1 && inside.waits.is_empty()
         };
-        self.changed.notify_one();
         // Not before the leader has answered, if it was asked to park the job for the waits of other work.
         let mut journal = self.journal.lock().await;
-        if alone { journal.may_leave().await } else { Ok(()) }
-    }
-
-    pub(super) fn finish(&self) {
-        let mut inside = self.inside();
-        inside.active = inside.active.saturating_sub(1);
-        self.changed.notify_one();
+        if alone {
+            journal.may_leave().await?;
+        }
+        Ok(working)
     }
 
     /// Runs a job, and waits for its end.
@@ -218,8 +238,9 @@ impl Book {
 
     /// A piece of work calls a model, as long as it keeps what is returned.
     pub(super) fn calling(&self) -> Calling<'_> {
-        self.inside().calls += 1;
-        Calling { book: self, began: self.clock.monotonic() }
+        let mut inside = self.changing();
+        inside.calls += 1;
+        Calling { book: self, began: inside.only_called }
     }
 
     /// A piece of work waits for `over`, which is one of these. It goes on only if the job is not parked meanwhile.
@@ -242,7 +263,7 @@ impl Book {
     }
 
     fn waiting(&self, awaited: Awaited) -> Waiting<'_> {
-        let mut inside = self.inside();
+        let mut inside = self.changing();
         inside.last += 1;
         let id = inside.last;
         inside.waits.insert(id, awaited);
@@ -317,21 +338,58 @@ impl Book {
     }
 }
 
+/// A piece of work that was begun. It ends when this is dropped, also because the work is cancelled.
+pub(super) struct Working<'b> {
+    book: &'b Book,
+    /// Whether it is one of those that are active.
+    counts: bool,
+}
+
+impl Working<'_> {
+    fn count(&mut self, counts: bool) {
+        if std::mem::replace(&mut self.counts, counts) == counts {
+            return;
+        }
+        let mut inside = self.book.changing();
+        inside.active = if counts { inside.active + 1 } else { inside.active.saturating_sub(1) };
+        self.book.changed.notify_one();
+    }
+}
+
+#[async_trait]
+impl Piece for Working<'_> {
+    fn rests(&mut self) {
+        self.count(false);
+    }
+
+    async fn goes_on(&mut self) {
+        if !self.counts {
+            self.count(true);
+            // The leader may have been asked to park the job, as in a wait that is over.
+            drop(self.book.journal.lock().await);
+        }
+    }
+}
+
+impl Drop for Working<'_> {
+    fn drop(&mut self) {
+        self.count(false);
+    }
+}
+
 /// A piece of work that calls a model.
 pub(super) struct Calling<'b> {
     book: &'b Book,
+    /// For how long all work had only called models.
     began: Duration,
 }
 
 impl Calling<'_> {
-    /// The provider is down: the job has only waited for it, unless other work of it went on meanwhile.
+    /// The provider is down: the job has only waited for it, but for the time in which other work of it went on.
     pub(super) async fn was_in_vain(self) {
-        let now = self.book.clock.monotonic();
         let time = {
-            let mut inside = self.book.inside();
-            if inside.calls < inside.active {
-                return;
-            }
+            let mut inside = self.book.changing();
+            let now = inside.only_called;
             let began = self.began.max(std::mem::replace(&mut inside.left_out, now));
             now.saturating_sub(began)
         };
@@ -341,7 +399,7 @@ impl Calling<'_> {
 
 impl Drop for Calling<'_> {
     fn drop(&mut self) {
-        let mut inside = self.book.inside();
+        let mut inside = self.book.changing();
         inside.calls = inside.calls.saturating_sub(1);
     }
 }
@@ -354,7 +412,7 @@ struct Waiting<'b> {
 
 impl Drop for Waiting<'_> {
     fn drop(&mut self) {
-        let mut inside = self.book.inside();
+        let mut inside = self.book.changing();
         inside.waits.remove(&self.id);
         inside.active += 1;
         self.book.changed.notify_one();
