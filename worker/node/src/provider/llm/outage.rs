@@ -116,7 +116,7 @@ impl Limit {
         Self { waits: wait != Some(Duration::ZERO), end, attempt_end }
     }
 
-    /// What is left of the attempt: tries count as work of the job also during an outage.
+    /// What is left of the attempt. It ends in its time also when that passes with tries that no provider answers, which the job does not use up.
     pub(in crate::provider) fn attempt_left(&self, clock: &dyn Clock) -> Duration {
         self.attempt_end.saturating_sub(clock.monotonic())
     }
