@@ -12,7 +12,7 @@ use atlas_mcp_spec::ServerSpec;
 use atlas_model::ModelSpec;
 use atlas_raft::{AppliedBatch, Leadership};
 use atlas_state::State;
-use atlas_types::{AgentName, AgentVersion, Event, JobChange, JobId, MemberId, Object, SecretText};
+use atlas_types::{AgentName, AgentVersion, ErrorKind, Event, JobChange, JobId, MemberId, Object, SecretText};
 
 use crate::caller::Inbound;
 use crate::kept::BearerRefused;
@@ -27,6 +27,29 @@ const AGENTS_MAX: usize = 256;
 
 /// How often credentials of jobs that never came to be are dropped.
 const SWEEP: Duration = Duration::from_secs(30);
+
+/// The id of a job that is about to be submitted.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Intended {
+    pub(crate) id: JobId,
+    /// Whether the job keeps the id when it is submitted again, as a child does.
+    pub(crate) stays: bool,
+}
+
+impl Intended {
+    /// Whether no job gets the id after this error. What is told to forget the credential of one that is submitted again might hear it after
+    /// it has got it for the second time.
+    fn is_over(self, error: &Error) -> bool {
+        let may_be_there = matches!(error, Error::OutcomeUnknown | Error::Unrecorded);
+        let passes = match error {
+            // Who spawns is told so, and spawns no more by this id.
+            Error::QueueFull { .. } | Error::LimitReached(_) => false,
+            error => matches!(error.kind(), ErrorKind::Unavailable | ErrorKind::Busy),
+        };
+        let is_submitted_again = self.stays && passes;
+        !(may_be_there || is_submitted_again)
+    }
+}
 
 impl Service {
     /// Holds the credential of a job's caller for another controller, until the job ends.
@@ -47,9 +70,10 @@ impl Service {
         &self,
         caller: &Caller,
         submission: &Submission,
-        job: JobId,
+        intended: Intended,
     ) -> Result<Option<Submission>, Error> {
         let Some(Inbound(bearer)) = &caller.inbound else { return Ok(None) };
+        let Intended { id: job, .. } = intended;
         let state = self.shared.current().await?;
         // What is wrong with it, or was answered before, is told by who submits it.
         let is_settled =
@@ -82,13 +106,20 @@ impl Service {
         }
         if !leads {
             let held = self.held_at(leader, job, bearer).await;
-            held.inspect_err(|_| self.forget_unsubmitted(job))?;
+            held.inspect_err(|error| self.forget_unsubmitted(intended, error))?;
         }
         Ok(Some(Submission { bearer: true, ..submission.clone() }))
     }
 
-    /// Drops the credential of a job that was refused, unless an earlier try has made the job, and tells the other controllers.
-    pub(crate) fn forget_unsubmitted(&self, job: JobId) {
+    /// Drops the credential of a job that could not be submitted, unless the job may be there or is submitted again.
+    pub(crate) fn forget_unsubmitted(&self, job: Intended, error: &Error) {
+        if job.is_over(error) {
+            self.forget_unused(job.id);
+        }
+    }
+
+    /// Drops the credential of a job that is not to be, unless an earlier try has made the job, and tells the other controllers.
+    pub(crate) fn forget_unused(&self, job: JobId) {
         if self.shared.handle.applied().job(job).is_some() {
             return;
         }
@@ -173,5 +204,21 @@ pub(crate) fn passes_on(object: &Object) -> bool {
         "mcp-server" => ServerSpec::read(&object.spec).is_ok_and(|spec| spec.forwards()),
         "model" => ModelSpec::read(&object.spec).is_ok_and(|spec| spec.forwards()),
         _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_credential_of_a_job_that_is_submitted_again_is_kept() {
+        let over = |stays, error: Error| Intended { id: JobId(1), stays }.is_over(&error);
+        for stays in [false, true] {
+            // Those from which nobody knows whether the job is there.
+            assert!(!over(stays, Error::OutcomeUnknown) && !over(stays, Error::Unrecorded));
+            assert!(over(stays, Error::UnknownJob));
+            assert_eq!([over(stays, Error::NoLeader), over(stays, Error::Overloaded)], [!stays; 2]);
+        }
     }
 }

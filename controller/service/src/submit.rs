@@ -14,6 +14,7 @@ use bytes::Bytes;
 use serde_json::Value;
 
 use crate::contracts::Known;
+use crate::inbound::Intended;
 use crate::policy::{Operation, PolicyOperation};
 use crate::versions::{resolve, unknown_agent};
 use crate::view::{Shown, View};
@@ -130,7 +131,7 @@ impl Service {
                 drop(read);
                 Box::pin(self.submit_turn(caller, turn, submission)).await
             }
-            None => self.submit_by(caller, &submission, self.draw_id(), read).await,
+            None => self.submit_by(caller, &submission, Intended { id: self.draw_id(), stays: false }, read).await,
         }
     }
 
@@ -150,7 +151,7 @@ impl Service {
         // The id is drawn here, so that the waiter is registered before the job can end.
         let id = self.draw_id();
         let mut waiter = self.shared.waiters.wait(id);
-        let submitted = self.submit_by(caller, &submission, id, read).await?;
+        let submitted = self.submit_by(caller, &submission, Intended { id, stays: false }, read).await?;
         if submitted != id {
             return self.wait(caller, submitted, View::Plain, timeout).await;
         }
@@ -174,7 +175,8 @@ impl Service {
         submission: &Submission,
         id: Option<JobId>,
     ) -> Result<JobId, Error> {
-        self.submit_by(caller, submission, id.unwrap_or_else(|| self.draw_id()), None).await
+        let intended = Intended { id: id.unwrap_or_else(|| self.draw_id()), stays: id.is_some() };
+        self.submit_by(caller, submission, intended, None).await
     }
 
     /// Submits a job. It is checked first against a state that was just read, if there is one.
@@ -182,23 +184,23 @@ impl Service {
         &self,
         caller: &Caller,
         submission: &Submission,
-        id: JobId,
+        intended: Intended,
         read: Option<State>,
     ) -> Result<JobId, Error> {
+        let Intended { id, .. } = intended;
         // On the heap: what is awaited here is large, and stacks of threads are not.
         let carrying = match &caller.inbound {
-            Some(_) => Box::pin(self.hold_inbound(caller, submission, id)).await?,
+            Some(_) => Box::pin(self.hold_inbound(caller, submission, intended)).await?,
             None => None,
         };
         let submission = carrying.as_ref().unwrap_or(submission);
         let submitted = Box::pin(self.submit_one(caller, submission, id, read)).await;
-        let is_unused = match &submitted {
-            Ok(submitted) => *submitted != id,
-            // The job may be there.
-            Err(error) => !matches!(error, Error::OutcomeUnknown | Error::Unrecorded),
-        };
-        if carrying.is_some() && is_unused {
-            self.forget_unsubmitted(id);
+        if carrying.is_some() {
+            match &submitted {
+                Ok(submitted) if *submitted == id => {}
+                Ok(_) => self.forget_unused(id),
+                Err(error) => self.forget_unsubmitted(intended, error),
+            }
         }
         submitted
     }

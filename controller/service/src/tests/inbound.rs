@@ -6,8 +6,9 @@ use bytes::Bytes;
 use serde_json::json;
 
 use super::{Node, caller, until};
+use crate::inbound::Intended;
 use crate::testing::Net;
-use crate::{Caller, ObjectChange, Service, Submission};
+use crate::{Caller, Error, ObjectChange, Service, Submission};
 
 const CONTRACT: &str = "agent:\n  name: talker\n  version: 1.0.0\n  model: { name: fast }\n  provider: { type: llm, system_prompt: Talk. }\n  requires: { mcp_servers: [lab] }\n";
 
@@ -34,10 +35,14 @@ async fn a_credential_whose_job_is_refused_stays_at_no_controller() {
     let net = Net::new(2);
     let (near, far) = (Node::start(&net, 1).await, Node::start(&net, 2).await);
     prepare(&near.service).await;
-    let held = near.service.hold_inbound(&carrying(), &submission(), JobId(7)).await.expect("held");
+    let intended = Intended { id: JobId(7), stays: true };
+    let held = near.service.hold_inbound(&carrying(), &submission(), intended).await.expect("held");
     assert!(held.expect("it goes on").bearer);
     until("the other controller holds it", async || far.service.bearers().of(JobId(7)).is_some()).await;
-    near.service.forget_unsubmitted(JobId(7));
+    // It is tried again.
+    near.service.forget_unsubmitted(intended, &Error::Overloaded);
+    assert!(near.service.bearers().of(JobId(7)).is_some());
+    near.service.forget_unsubmitted(intended, &Error::UnknownJob);
     assert!(near.service.bearers().of(JobId(7)).is_none());
     until("the other controller does not", async || far.service.bearers().of(JobId(7)).is_none()).await;
 }
