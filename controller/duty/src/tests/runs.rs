@@ -14,7 +14,9 @@ fn state() -> Script {
     let mut script =
         Script { state: State::new(1), clock: ClusterTime(0), sessions: Sessions::new(TTL), out: String::new() };
     script.state.raise(Level::CURRENT);
-    for (name, words) in [("first", &[][..]), ("second", &[]), ("needy", &["requires=gone"]), ("chained", &["carried=true"])] {
+    for (name, words) in
+        [("first", &[][..]), ("second", &[]), ("needy", &["requires=gone"]), ("chained", &["carried=true"])]
+    {
         script.must(agent(name, words));
     }
     script
