@@ -15,7 +15,7 @@ use futures::stream::{FuturesUnordered, StreamExt as _};
 use serde_json::{Map, Value, json};
 use tokio::sync::watch;
 
-use crate::host::{Begun, Host, NodePlace, NodeQuestion, Piece};
+use crate::host::{Beginning, Host, NodePlace, NodeQuestion, Piece};
 use crate::model::{self, Said, structured};
 use crate::script::{self, Script};
 use crate::search;
@@ -188,8 +188,8 @@ impl Runner<'_> {
     async fn work(&self, place: &Place<'_>, work: Work, stop: Stop) -> Result<Value, Fault> {
         let at = NodePlace { depth: place.depth, graph: &place.graph.name, node: &work.node, work: &work.id };
         let mut piece = match self.host.begin(at, &work).await {
-            Begun::Recorded(result) => return result,
-            Begun::Open(piece) => piece,
+            Beginning::Recorded(result) => return result,
+            Beginning::Open(piece) => piece,
         };
         let result = self.perform(place, at, (&work, &mut *piece), stop).await;
         self.host.finish(at, &result).await;

@@ -30,7 +30,7 @@ pub struct NodeQuestion<'a> {
 }
 
 /// What a host knows of a piece of work before it is done.
-pub enum Begun<'h> {
+pub enum Beginning<'h> {
     /// The result, which was recorded before.
     Recorded(Result<Value, Fault>),
     /// There is none, and the work has begun.
@@ -53,8 +53,8 @@ impl Piece for () {}
 #[async_trait]
 pub trait Host: Send + Sync {
     /// Begins a piece of work. A result that was recorded before is the result, and nothing is done.
-    async fn begin(&self, _: NodePlace<'_>, _: &Work) -> Begun<'_> {
-        Begun::Open(Box::new(()))
+    async fn begin(&self, _: NodePlace<'_>, _: &Work) -> Beginning<'_> {
+        Beginning::Open(Box::new(()))
     }
 
     /// Ends a piece of work that was begun and not recorded before. The result is used afterwards.

@@ -13,5 +13,5 @@ mod search;
 mod tests;
 
 pub use drive::{Ran, Runner, Stop};
-pub use host::{Begun, Host, NodePlace, NodeQuestion, Piece};
+pub use host::{Beginning, Host, NodePlace, NodeQuestion, Piece};
 pub use script::{Process, ProcessEnd};

@@ -15,7 +15,7 @@ use serde_json::{Map, Value, json};
 use tempfile::TempDir;
 use tokio::sync::watch;
 
-use crate::{Begun, Host, NodePlace, NodeQuestion, Piece, Ran, Runner};
+use crate::{Beginning, Host, NodePlace, NodeQuestion, Piece, Ran, Runner};
 
 /// A host whose model gives these answers in turn; `!` begins an error that may pass.
 #[derive(Default)]
@@ -64,10 +64,10 @@ impl Drop for Counted<'_> {
 
 #[async_trait]
 impl Host for Here {
-    async fn begin(&self, _: NodePlace<'_>, _: &Work) -> Begun<'_> {
+    async fn begin(&self, _: NodePlace<'_>, _: &Work) -> Beginning<'_> {
         let mut piece = Counted(&self.active, false);
         piece.goes(true);
-        Begun::Open(Box::new(piece))
+        Beginning::Open(Box::new(piece))
     }
 
     async fn call(&self, _: NodePlace<'_>, _: Option<&str>, request: Request) -> Result<Answer, CallError> {

@@ -112,8 +112,9 @@ pub(crate) fn cases() -> Cases {
     }
     cases.refused("too-large", with(&format!("\"input\": {{\"n\": 1, \"text\": \"{}\"}}", "x".repeat(2 << 20))));
     cases.refused("long-name", format!("{{\"agent\": \"{}\"}}", "x".repeat(100_000)));
-    // Which is 2, as far as numbers go.
-    cases.accepted("long-digits", with(&format!("\"input\": {{\"n\": 1.{}}}", "9".repeat(500_000))));
+    // The first is the integer 1, the second is none, although floats make 2 of it.
+    cases.accepted("long-digits", with(&format!("\"input\": {{\"n\": 1.{}}}", "0".repeat(500_000))));
+    cases.refused("long-fraction", with(&format!("\"input\": {{\"n\": 1.{}}}", "9".repeat(500_000))));
     let items: Vec<String> = (0..2_000).map(|n| format!("[{n}]")).collect();
     cases.accepted("many-unique-items", with(&format!("\"input\": {{\"n\": 1, \"list\": [{}]}}", items.join(","))));
     let many: Vec<String> = (0..50_000).map(|n| format!("\"k{n}\": {n}")).collect();

@@ -154,7 +154,7 @@ async fn deployments_secrets_and_namespaces() {
     let left = server.get(&format!("/api/jobs/{job}/policies")).await.json();
     assert_eq!(left["policies"], json!(["network", "no-secrets"]));
     let permissions = &left["permissions"];
-    assert_eq!((&permissions["max_memory_mb"], &permissions["max_cpu_seconds"]), (&json!(512), &json!(30)));
+    assert_eq!((&permissions["max_memory_mb"], &permissions["max_cpu_seconds"]), (&json!(1024), &json!(30)));
 
     let why = async |body: Value, query: &str| {
         let reply = server.post(&format!("/api/policies/explain{query}"), &body.to_string()).await;

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use async_trait::async_trait;
 use atlas_graph::run::{Change, Effect, Fault, FaultKind, Note, Question, Work};
 use atlas_graph::{Graph, Kind};
-use atlas_graph_run::{Begun, Host, NodePlace, NodeQuestion, Process, ProcessEnd};
+use atlas_graph_run::{Beginning, Host, NodePlace, NodeQuestion, Process, ProcessEnd};
 use atlas_model::{Answer, CallError, CallErrorKind, Request, Tool, ToolCall, Usage};
 use atlas_turn::record::Answered as Recorded;
 use atlas_turn::{Offered, Returned, Turn};
@@ -230,17 +230,17 @@ fn other(text: impl Into<String>) -> CallError {
 
 #[async_trait]
 impl Host for Surroundings<'_> {
-    async fn begin(&self, place: NodePlace<'_>, _: &Work) -> Begun<'_> {
+    async fn begin(&self, place: NodePlace<'_>, _: &Work) -> Beginning<'_> {
         if let Some(outcome) = self.book.known(work_key(place, "work")) {
             return match serde_json::from_slice::<WorkEnd>(&outcome) {
-                Ok(recorded) => Begun::Recorded(recorded.end.into()),
+                Ok(recorded) => Beginning::Recorded(recorded.end.into()),
                 Err(error) => self.fail(JournalError::Unreadable { step: place.work.step, error }).await,
             };
         }
         match self.book.begin().await {
             Ok(working) => {
                 self.tell(Told::Progress(event("node_started", place)));
-                Begun::Open(Box::new(working))
+                Beginning::Open(Box::new(working))
             }
             Err(error) => self.fail(error).await,
         }
