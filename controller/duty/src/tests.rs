@@ -1,17 +1,15 @@
 //! The leader tasks on a real state: statements in, proposed commands out. Every proposed command must be accepted.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use atlas_state::State;
 use atlas_types::{
-    AgentKind, AgentPin, BootId, CarriedEnd, CarryJob, ClusterConfig, ClusterTime, Command, CompleteJob,
-    ConfigureCluster, CreateJoinToken, Demand, Digest, Effects, EndCarried, EventSeq, FailJob, Failure, FailureKind,
-    FencingToken, Inventory, JobId, JoinKind, Level, MemberId, Micros, Namespace, NodeEpoch, NodeId, Origin, Outcome,
-    ParkJob, Payload, RecordSteps, RegisterAgent, RegisterNode, Rejection, RemoveNode, Request, RequiredAgent,
-    RetireAgent, RetryRule, RunId, RunSpec, SinkAck, Step, StepKey, StepKind, StepUsage, SubmitJob, Timeouts,
-    Timestamp, Usage, Verdict, Version, Wait,
+    CarriedEnd, CarryJob, ClusterConfig, ClusterTime, Command, CompleteJob, ConfigureCluster, CreateJoinToken, Digest,
+    Effects, EndCarried, EventSeq, FailJob, Failure, FailureKind, FencingToken, JobId, JoinKind, Level, MemberId,
+    Micros, Namespace, NodeEpoch, NodeId, Origin, Outcome, ParkJob, Payload, RecordSteps, Rejection, RemoveNode,
+    Request, RequiredAgent, RetireAgent, RetryRule, RunId, SinkAck, Step, StepKey, StepKind, StepUsage, Timestamp,
+    Usage, Version, Wait,
 };
 use expect_test::{Expect, expect};
 
@@ -46,7 +44,7 @@ impl Script {
     fn run(&mut self, sentence: &str) {
         let words: Vec<&str> = sentence.split_whitespace().collect();
         match words[..] {
-            ["node", name, places] => self.must(node(name, places)),
+            ["node", name, places] => self.must(atlas_kit::node(name).with_places(number(places) as u32).registered()),
             ["agent", name, ref rest @ ..] => self.must(agent(name, rest)),
             ["submit", id, name] => self.must(submit(id, name)),
             ["retire", name] => self.must(Command::RetireAgent(RetireAgent {
@@ -194,30 +192,9 @@ fn digest(name: &str) -> Digest {
     Digest(bytes)
 }
 
-fn node(name: &str, places: &str) -> Command {
-    let inventory = Inventory { places: number(places) as u32, ..Inventory::default() };
-    Command::RegisterNode(RegisterNode { node: name.parse().expect("a node name"), boot_id: BootId(1), inventory })
-}
-
 fn agent(name: &str, words: &[&str]) -> Command {
-    let mut spec = RunSpec {
-        demand: Demand::default(),
-        effects: Effects::Idempotent,
-        max_attempts: 3,
-        concurrency: None,
-        retry: RetryRule::default(),
-        timeouts: Timeouts { queue: None, startup: Micros::from_secs(5), execution: Micros::from_secs(60) },
-        carried: false,
-        spawns: false,
-        requires: Vec::new(),
-        secrets: Vec::new(),
-        model: None,
-        other_models: Vec::new(),
-        servers: Vec::new(),
-        rate: None,
-        per_key: None,
-        failures_max: None,
-    };
+    let mut spec = atlas_kit::spec();
+    spec.timeouts.startup = Micros::from_secs(5);
     for word in words {
         match word.split_once('=').expect("key=value") {
             ("queue", value) => spec.timeouts.queue = Some(Micros::from_secs(number(value))),
@@ -235,39 +212,11 @@ fn agent(name: &str, words: &[&str]) -> Command {
             _ => panic!("no such property of an agent: {word}"),
         }
     }
-    Command::RegisterAgent(RegisterAgent {
-        name: name.parse().expect("an agent name"),
-        version: VERSION,
-        digest: digest(name),
-        package_bytes: 1,
-        kind: AgentKind::Agent,
-        capabilities: Vec::new(),
-        contract: Payload::inline(b"{}"),
-        spec: Arc::new(spec),
-        labels: BTreeMap::new(),
-        immutable: false,
-    })
+    atlas_kit::agent(name).with_package(digest(name)).with_spec(spec).registered()
 }
 
 fn submit(id: &str, name: &str) -> Command {
-    Command::SubmitJob(SubmitJob {
-        id: job(id),
-        agent: name.parse().expect("an agent name"),
-        verdict: Verdict::Accepted(AgentPin { version: VERSION, digest: digest(name) }),
-        input: Payload::inline(b"{}"),
-        priority: 0,
-        metadata: Arc::from(*b"{}"),
-        labels: Arc::default(),
-        execution_timeout: None,
-        spawner: None,
-        not_before: None,
-        bearer: false,
-        budget_nanodollars: None,
-        waits_for_node: false,
-        context: None,
-        questions: atlas_types::QuestionRule::Fail,
-        policies: Vec::new(),
-    })
+    atlas_kit::job(number(&id[1..])).of(name).pinned_to(atlas_kit::pin(digest(name))).submitted()
 }
 
 fn keep(count: u64) -> Command {

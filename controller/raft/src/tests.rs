@@ -11,10 +11,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use atlas_env::Env;
+use atlas_kit::request;
 use atlas_types::{
-    AgentKind, AgentName, AgentPin, BootId, CancelJob, ClusterConfig, Command, CompleteJob, ConfigureCluster, Demand,
-    Digest, Effects, Inventory, JobId, JobStatus, Level, MemberId, Micros, Namespace, NodeId, Origin, Outcome, Payload,
-    RegisterAgent, RegisterNode, Rejection, Request, RetryRule, RunSpec, SubmitJob, Timeouts, Usage, Verdict, Version,
+    BootId, CancelJob, ClusterConfig, Command, CompleteJob, ConfigureCluster, Inventory, JobId, JobStatus, Level,
+    MemberId, NodeId, Outcome, Payload, RegisterNode, Rejection, Request, Usage,
 };
 use futures::StreamExt as _;
 use tokio::net::TcpListener;
@@ -57,10 +57,6 @@ async fn leads(handle: &Handle) {
 pub(crate) fn set(number: u64) -> Request {
     let config = ClusterConfig { agents_max: number, ..ClusterConfig::default() };
     request(Command::ConfigureCluster(ConfigureCluster { config }))
-}
-
-fn request(command: Command) -> Request {
-    Request { origin: Origin::duty(Namespace::default_namespace()), command }
 }
 
 pub(crate) fn number(handle: &Handle) -> u64 {
@@ -220,70 +216,12 @@ async fn one_job_alone_takes_two_entries() {
     assert_eq!(naming.count(), 2);
 }
 
-fn digest() -> Digest {
-    Digest([7; 32])
-}
-
-fn agent_name() -> AgentName {
-    AgentName::new("echo").expect("a name")
-}
-
 pub(crate) fn agent() -> Request {
-    let spec = RunSpec {
-        demand: Demand::default(),
-        effects: Effects::Idempotent,
-        max_attempts: 3,
-        concurrency: None,
-        retry: RetryRule::default(),
-        timeouts: Timeouts { queue: None, startup: Micros::from_secs(30), execution: Micros::from_secs(300) },
-        carried: false,
-        spawns: false,
-        requires: Vec::new(),
-        secrets: Vec::new(),
-        model: None,
-        other_models: Vec::new(),
-        servers: Vec::new(),
-        rate: None,
-        per_key: None,
-        failures_max: None,
-    };
-    request(Command::RegisterAgent(RegisterAgent {
-        name: agent_name(),
-        version: version(),
-        digest: digest(),
-        package_bytes: 1,
-        kind: AgentKind::Agent,
-        capabilities: Vec::new(),
-        contract: Payload::inline(b"{}"),
-        spec: Arc::new(spec),
-        labels: BTreeMap::new(),
-        immutable: false,
-    }))
-}
-
-fn version() -> Version {
-    "1.0.0".parse().expect("a version")
+    request(atlas_kit::agent("echo").registered())
 }
 
 pub(crate) fn submit(id: JobId) -> Request {
-    request(Command::SubmitJob(SubmitJob {
-        id,
-        agent: agent_name(),
-        verdict: Verdict::Accepted(AgentPin { version: version(), digest: digest() }),
-        input: Payload::inline(b"{}"),
-        priority: 0,
-        metadata: Arc::from(&b"{}"[..]),
-        labels: Arc::default(),
-        execution_timeout: None,
-        spawner: None,
-        not_before: None,
-        bearer: false,
-        budget_nanodollars: None,
-        waits_for_node: false,
-        context: None,
-        questions: atlas_types::QuestionRule::Fail,
-        policies: Vec::new(),
-    }))
+    request(atlas_kit::job(id.0).submitted())
 }
 
 #[tokio::test]

@@ -1,22 +1,17 @@
 //! Tests that applying an entry gives the planned result.
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::time::Duration;
 
 use atlas_duty::{Sessions, Strategy, follow};
 use atlas_state::State;
 use atlas_types::{
-    AgentKind, AgentPin, BootId, CancelJob, ClusterConfig, ClusterTime, Command, ConfigureCluster, Demand, Digest,
-    Door, Effects, Event, Inventory, JobId, JobStatus, Level, Micros, Namespace, Origin, Outcome, Payload, Principal,
-    RegisterAgent, RegisterNode, Rejection, ReportDigest, Request, RequestId, RetryRule, RunSpec, SubmitJob, Timeouts,
-    Timestamp, Verdict, Version,
+    CancelJob, ClusterConfig, ClusterTime, Command, ConfigureCluster, Door, Event, JobId, JobStatus, Level, Origin,
+    Outcome, Payload, Principal, Rejection, ReportDigest, Request, RequestId, Timestamp,
 };
 
-use crate::{Halt, Head, Planned, Replica};
+use atlas_kit::request;
 
-const VERSION: Version = Version { major: 1, minor: 0, patch: 0 };
-const DIGEST: Digest = Digest([1; 32]);
+use crate::{Halt, Head, Planned, Replica};
 
 /// Metadata that make a submission panic while it is planned, to simulate a defective command.
 const PANIC: &[u8] = br#"{"panic":true}"#;
@@ -27,77 +22,20 @@ pub(crate) fn panic_if_asked(request: &Request) {
     }
 }
 
-fn request(command: Command) -> Request {
-    Request { origin: Origin::duty(Namespace::default_namespace()), command }
-}
-
 fn submit(id: u64, input: &[u8]) -> Request {
-    request(Command::SubmitJob(SubmitJob {
-        id: JobId(id),
-        agent: "echo".parse().expect("an agent name"),
-        verdict: Verdict::Accepted(AgentPin { version: VERSION, digest: DIGEST }),
-        input: Payload::inline(input),
-        priority: 0,
-        metadata: Arc::from(*b"{}"),
-        labels: Arc::default(),
-        execution_timeout: None,
-        spawner: None,
-        not_before: None,
-        bearer: false,
-        budget_nanodollars: None,
-        waits_for_node: false,
-        context: None,
-        questions: atlas_types::QuestionRule::Fail,
-        policies: Vec::new(),
-    }))
+    request(atlas_kit::job(id).with_input(Payload::inline(input)).submitted())
 }
 
 fn panicking(id: u64) -> Request {
-    let mut request = submit(id, b"{}");
-    if let Command::SubmitJob(command) = &mut request.command {
-        command.metadata = PANIC.into();
-    }
-    request
+    request(atlas_kit::job(id).with_metadata(PANIC).submitted())
 }
 
 fn agent() -> Request {
-    let timeouts = Timeouts { queue: None, startup: Micros::from_secs(5), execution: Micros::from_secs(60) };
-    let spec = RunSpec {
-        demand: Demand::default(),
-        effects: Effects::Idempotent,
-        max_attempts: 3,
-        concurrency: None,
-        retry: RetryRule::default(),
-        timeouts,
-        carried: false,
-        spawns: false,
-        requires: Vec::new(),
-        secrets: Vec::new(),
-        model: None,
-        other_models: Vec::new(),
-        servers: Vec::new(),
-        rate: None,
-        per_key: None,
-        failures_max: None,
-    };
-    request(Command::RegisterAgent(RegisterAgent {
-        name: "echo".parse().expect("an agent name"),
-        version: VERSION,
-        digest: DIGEST,
-        package_bytes: 1,
-        kind: AgentKind::Agent,
-        capabilities: Vec::new(),
-        contract: Payload::inline(b"{}"),
-        spec: Arc::new(spec),
-        labels: BTreeMap::new(),
-        immutable: false,
-    }))
+    request(atlas_kit::agent("echo").registered())
 }
 
 fn node(places: u32) -> Request {
-    let inventory = Inventory { places, ..Inventory::default() };
-    let command = RegisterNode { node: "n1".parse().expect("a node name"), boot_id: BootId(1), inventory };
-    request(Command::RegisterNode(command))
+    request(atlas_kit::node("n1").with_places(places).registered())
 }
 
 fn limits() -> Request {

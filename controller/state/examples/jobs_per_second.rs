@@ -6,20 +6,14 @@
 #![expect(clippy::print_stdout, reason = "an example prints")]
 #![expect(clippy::disallowed_methods, reason = "a measurement reads the clock; nothing here is state")]
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::time::Instant;
 
 use atlas_state::State;
 use atlas_types::{
-    AgentKind, AgentName, AgentPin, BootId, ClusterConfig, ClusterTime, Command, CompleteJob, ConfigureCluster, Demand,
-    Digest, Door, Effects, GrantLease, Inventory, JobId, MemberId, Micros, Namespace, NodeEpoch, NodeId, Origin,
-    Payload, Principal, PruneJobs, RegisterAgent, RegisterNode, Request, RequestId, RetryRule, RunSpec, SinkAck,
-    SubmitJob, Timeouts, Timestamp, Usage, Verdict, Version,
+    ClusterConfig, ClusterTime, Command, CompleteJob, ConfigureCluster, Door, GrantLease, Inventory, JobId, MemberId,
+    Namespace, NodeEpoch, NodeId, Origin, Payload, Principal, PruneJobs, Request, RequestId, SinkAck, Timestamp, Usage,
 };
 
-const VERSION: Version = Version { major: 1, minor: 0, patch: 0 };
-const DIGEST: Digest = Digest([1; 32]);
 const KEPT: u64 = 10_000;
 
 fn main() {
@@ -37,7 +31,6 @@ fn main() {
 struct Bench {
     state: State,
     nodes: Vec<NodeId>,
-    agent: AgentName,
     keys: bool,
     next: u64,
     reader: Option<State>,
@@ -45,28 +38,14 @@ struct Bench {
 
 impl Bench {
     fn new(keys: bool) -> Self {
-        let agent = AgentName::new("noop").expect("a name");
         let names = (0..16).map(|node| NodeId::new(&format!("node-{node}")).expect("a name"));
-        let mut bench = Self { state: State::new(1), nodes: names.collect(), agent, keys, next: 0, reader: None };
+        let mut bench = Self { state: State::new(1), nodes: names.collect(), keys, next: 0, reader: None };
         let config = ClusterConfig { jobs_active_max: 10_000, dedupe_max: 20_000, ..ClusterConfig::default() };
-        let mut setup = vec![
-            Command::ConfigureCluster(ConfigureCluster { config }),
-            Command::RegisterAgent(RegisterAgent {
-                name: bench.agent.clone(),
-                version: VERSION,
-                digest: DIGEST,
-                package_bytes: 0,
-                kind: AgentKind::Agent,
-                capabilities: Vec::new(),
-                contract: Payload::inline(b"{}"),
-                spec: Arc::new(spec()),
-                labels: BTreeMap::new(),
-                immutable: false,
-            }),
-        ];
+        let mut setup =
+            vec![Command::ConfigureCluster(ConfigureCluster { config }), atlas_kit::agent("noop").registered()];
         setup.extend(bench.nodes.iter().map(|node| {
             let inventory = Inventory { places: 64, cores: 16, memory_bytes: 1 << 36, ..Inventory::default() };
-            Command::RegisterNode(RegisterNode { node: node.clone(), boot_id: BootId(1), inventory })
+            atlas_kit::node(node.as_str()).with_inventory(inventory).registered()
         }));
         bench.entry(setup);
         bench
@@ -78,7 +57,7 @@ impl Bench {
         for _ in 0..jobs / batch {
             let mut commands: Vec<_> = running.drain(..).map(|job| self.complete(job)).collect();
             running = (0..batch).map(|_| self.fresh()).collect();
-            commands.extend(running.iter().map(|job| self.submit(*job)));
+            commands.extend(running.iter().map(|job| Self::submit(*job)));
             commands.extend(running.iter().map(|job| self.grant(*job)));
             commands.extend(self.prune(batch));
             self.entry(commands);
@@ -114,25 +93,8 @@ impl Bench {
         JobId(0x9E37).derive(self.next)
     }
 
-    fn submit(&self, id: JobId) -> Command {
-        Command::SubmitJob(SubmitJob {
-            id,
-            agent: self.agent.clone(),
-            verdict: Verdict::Accepted(AgentPin { version: VERSION, digest: DIGEST }),
-            input: Payload::inline(b"{\"text\":\"hello\"}"),
-            priority: 0,
-            metadata: Arc::from(*b"{}"),
-            labels: Arc::default(),
-            execution_timeout: None,
-            spawner: None,
-            not_before: None,
-            bearer: false,
-            budget_nanodollars: None,
-            waits_for_node: false,
-            context: None,
-            questions: atlas_types::QuestionRule::Fail,
-            policies: Vec::new(),
-        })
+    fn submit(id: JobId) -> Command {
+        atlas_kit::job(id.0).of("noop").with_input(Payload::inline(b"{\"text\":\"hello\"}")).submitted()
     }
 
     fn grant(&self, job: JobId) -> Command {
@@ -161,26 +123,5 @@ impl Bench {
         let (member, event_seq) = (MemberId(1), self.state.event_seq());
         let prune = PruneJobs { voters: vec![member], event_seq, limit: batch as u32 };
         vec![Command::SinkAck(SinkAck { member, event_seq }), Command::PruneJobs(prune)]
-    }
-}
-
-fn spec() -> RunSpec {
-    RunSpec {
-        demand: Demand::default(),
-        effects: Effects::Idempotent,
-        max_attempts: 3,
-        concurrency: None,
-        retry: RetryRule::default(),
-        timeouts: Timeouts { queue: None, startup: Micros::from_secs(30), execution: Micros::from_secs(60) },
-        carried: false,
-        spawns: false,
-        requires: Vec::new(),
-        secrets: Vec::new(),
-        model: None,
-        other_models: Vec::new(),
-        servers: Vec::new(),
-        rate: None,
-        per_key: None,
-        failures_max: None,
     }
 }

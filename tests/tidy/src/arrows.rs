@@ -97,6 +97,7 @@ const ARROWS: &[(&str, &str)] = &[
     ),
     ("atlas-engine", "notice"),
     ("atlas-golden", ""),
+    ("atlas-kit", "types"),
     ("atlas-linearizability", ""),
     ("atlas-llm-server", ""),
     ("atlas-notice", ""),

@@ -1,8 +1,10 @@
 //! Which runs of chains go on in the leader loop, and why the others do not.
 
+use std::collections::BTreeMap;
+
 use atlas_types::{
     Branches, Door, Expect, ObjectKind, ObjectName, PayloadBody, Principal, PutObject, Run, RunNext, RunStatus,
-    RunStep, RunStrategy,
+    RunStep, RunStrategy, SubmitJob,
 };
 use serde_json::{Value, json};
 

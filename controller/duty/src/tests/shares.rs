@@ -1,6 +1,8 @@
 //! B.13: no waiting job starves. Namespaces take turns by their weight, and in a namespace with aging a job of low priority gets its turn.
 
-use atlas_types::{Expect, ObjectKind, ObjectName, PutObject};
+use std::collections::BTreeMap;
+
+use atlas_types::{Expect, ObjectKind, ObjectName, PutObject, SubmitJob};
 
 use super::*;
 
@@ -15,7 +17,7 @@ impl Cluster {
         let mut script =
             Script { state: State::new(1), clock: ClusterTime(0), sessions: Sessions::new(TTL), out: String::new() };
         script.state.raise(Level::CURRENT);
-        script.must(node("n1", "1"));
+        script.must(atlas_kit::node("n1").with_places(1).registered());
         Self { script, jobs: 0 }
     }
 

@@ -12,8 +12,8 @@ use atlas_raft::Leadership;
 use atlas_telemetry::Metrics;
 use atlas_types::{
     AgentPin, Attempt, ClusterTime, Digest, Door, Event, EventRecord, EventSeq, Failure, FailureKind, Job, JobChange,
-    JobId, JobStatus, Journal, Micros, Namespace, Payload, Principal, Reason, Seq, Step, StepKey, StepKind, StepUsage,
-    Timestamp, Version,
+    JobId, JobStatus, Journal, Micros, Namespace, Payload, Reason, Seq, Step, StepKey, StepKind, StepUsage, Timestamp,
+    Version,
 };
 use tempfile::TempDir;
 use tokio::sync::watch;
@@ -176,18 +176,12 @@ fn job(id: u64, status: JobStatus) -> Job {
     let outcome = Payload::inline(br#"{"parts":[],"model":"m-1"}"#);
     let step = Step { kind: StepKind::Model, key: StepKey([1; 16]), outcome, usage };
     Job {
-        namespace: Namespace::default_namespace(),
-        id: JobId(id),
-        agent: if id.is_multiple_of(2) { "echo" } else { "count" }.parse().expect("a name"),
         pin: Some(AgentPin { version: Version { major: 1, minor: 2, patch: 3 }, digest: Digest([7; 32]) }),
         spec: None,
         status,
         reason: Reason::Running,
         priority: 3,
-        queue_seq: id,
         submitted_seq: Seq(5),
-        input: Payload::inline(b"{}"),
-        output: None,
         failure: (status == JobStatus::Failed)
             .then(|| Failure { kind: FailureKind::Timeout, error: "too slow".into() }),
         created_at: at(0),
@@ -198,35 +192,11 @@ fn job(id: u64, status: JobStatus) -> Job {
         execution: Micros(1_500_000),
         warm: true,
         attempt: Attempt(1),
-        lease: None,
-        carried: None,
-        retry_count: 0,
-        original: None,
-        successor: None,
-        spawned: None,
         node: Some("n1".parse().expect("a name")),
         metadata: br#"{"_trace_model":"m-1","ticket":7}"#.as_slice().into(),
         labels: Arc::new(BTreeMap::from([("team".to_owned(), "blue".to_owned())])),
-        execution_timeout: None,
-        principal: Principal::local(),
         door: Door::Http,
-        request_id: None,
-        trace: None,
-        stream: None,
         journal: ended.then(|| Arc::new(Journal { steps: vec![Arc::new(step)], ..Journal::default() })),
-        bearer: false,
-        budget_nanodollars: None,
-        waits_for_node: false,
-        step: None,
-        context: None,
-        fork: None,
-        questions: atlas_types::QuestionRule::Fail,
-        route: None,
-        evidence: None,
-        approvals: None,
-        parks: 0,
-        used: Micros::default(),
-        parked: None,
-        slept_until: Timestamp::NOT_YET,
+        ..atlas_kit::job(id).of(if id.is_multiple_of(2) { "echo" } else { "count" }).pending()
     }
 }

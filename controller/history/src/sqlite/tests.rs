@@ -5,8 +5,7 @@ use std::path::Path;
 
 use atlas_types::{
     AgentPin, Attempt, ClusterTime, Digest, Door, Event, Failure, FailureKind, Fold, JobChange, JobStatus, Journal,
-    Micros, Namespace, Payload, PayloadBody, Principal, Reason, Seq, Step, StepKey, StepKind, StepUsage, Timestamp,
-    Version,
+    Micros, Namespace, Payload, PayloadBody, Reason, Seq, Step, StepKey, StepKind, StepUsage, Timestamp, Version,
 };
 use expect_test::expect;
 
@@ -25,15 +24,11 @@ pub(super) fn open(path: &Path) -> Result<SqliteHistory, HistoryError> {
 pub(super) fn job(id: u64, status: JobStatus) -> Job {
     let ended = status.is_terminal();
     Job {
-        namespace: Namespace::default_namespace(),
-        id: JobId(id),
-        agent: if id.is_multiple_of(2) { "echo" } else { "count" }.parse().expect("a name"),
         pin: Some(AgentPin { version: Version { major: 1, minor: 2, patch: 3 }, digest: Digest([7; 32]) }),
         spec: None,
         status,
         reason: if ended { Reason::Running } else { Reason::Backoff { until: ClusterTime(9) } },
         priority: -3,
-        queue_seq: id,
         submitted_seq: Seq(5),
         input: Payload::inline(format!("{{\"n\":{id}}}").as_bytes()),
         output: ended.then_some(Payload {
@@ -50,36 +45,14 @@ pub(super) fn job(id: u64, status: JobStatus) -> Job {
         execution: Micros(6),
         warm: true,
         attempt: Attempt(2),
-        lease: None,
-        carried: None,
         retry_count: 1,
         original: Some(JobId(u64::MAX)),
-        successor: None,
-        spawned: None,
-        node: None,
         metadata: br#"{"_a":1}"#.as_slice().into(),
         labels: Arc::new(BTreeMap::from([("team".to_owned(), "blue".to_owned())])),
         execution_timeout: Some(Micros(7)),
-        principal: Principal::local(),
         door: Door::Http,
-        request_id: None,
-        trace: None,
         stream: Some(Payload::inline(b"[]")),
-        journal: None,
-        bearer: false,
-        budget_nanodollars: None,
-        waits_for_node: false,
-        step: None,
-        context: None,
-        fork: None,
-        questions: atlas_types::QuestionRule::Fail,
-        route: None,
-        evidence: None,
-        approvals: None,
-        parks: 0,
-        used: Micros::default(),
-        parked: None,
-        slept_until: Timestamp::NOT_YET,
+        ..atlas_kit::job(id).of(if id.is_multiple_of(2) { "echo" } else { "count" }).pending()
     }
 }
 

@@ -6,10 +6,9 @@ use std::sync::Arc;
 
 use atlas_allocation::{ConcurrencyPermits, Free};
 use atlas_types::{
-    AgentName, AgentPin, Allocation, Architecture, Attempt, BootId, Circuit, ClusterTime, Demand, Digest, Door,
-    Effects, FencingToken, Gpu, GrantLease, Inventory, Job, JobId, JobStatus, Limit, LimitKey, Micros, Namespace, Node,
-    NodeHealth, NodeId, Open, Payload, PerKey, Place, Principal, Probe, Rate, Reason, RetryRule, RunSpec, Seq, Share,
-    Spawned, Timeouts, Timestamp, Turn, Version,
+    AgentName, Allocation, Architecture, Attempt, Circuit, ClusterTime, Demand, Digest, FencingToken, Gpu, GrantLease,
+    Job, JobId, JobStatus, Limit, LimitKey, Micros, Namespace, Node, NodeHealth, NodeId, Open, PerKey, Place, Probe,
+    Rate, Reason, RunSpec, Share, Spawned, Timeouts, Timestamp, Turn,
 };
 
 use crate::{Cluster, Held, NodeView, Strategy};
@@ -306,7 +305,11 @@ impl Cluster for Fake {
 
     fn leases(&self, node: &NodeId) -> impl Iterator<Item = Held<'_>> {
         let on = self.allocations.iter().filter(move |(_, (on, _))| on == node);
-        on.map(|(job, (_, allocation))| Held { job: &self.jobs[job], allocation, lends: self.lending.contains(job) })
+        on.map(|(job, (_, allocation))| Held {
+            job: &self.jobs[job],
+            allocation,
+            lends: self.lending.contains(job),
+        })
     }
 
     fn limits(&self, job: &Job) -> Vec<Limit> {
@@ -390,12 +393,11 @@ fn read_rate(text: &str) -> Rate {
 }
 
 fn digest(text: &str) -> Digest {
-    Digest([number(&text[1..]); 32])
+    atlas_kit::digest(number(&text[1..]))
 }
 
 pub(super) fn node(name: &str, words: &[&str]) -> Node {
-    let name = name.parse().expect("a node name");
-    let mut node = Node::new(name, BootId(1), Inventory::default(), Timestamp(1));
+    let mut node = atlas_kit::node(name).ready();
     let inventory = &mut node.inventory;
     for word in words {
         match word.split_once('=').unwrap_or((word, "")) {
@@ -484,78 +486,17 @@ pub(super) fn job(name: &str, words: &[&str]) -> Job {
             _ => panic!("no such property of a job: {word}"),
         }
     }
+    let timeouts = Timeouts { startup: Micros::from_secs(60), ..atlas_kit::spec().timeouts };
+    let spec = RunSpec { demand, timeouts, concurrency: limit, rate, per_key, failures_max, ..atlas_kit::spec() };
+    let job = atlas_kit::job(id.0).of(agent).pinned_to(atlas_kit::pin(pin)).with_priority(priority);
     Job {
         namespace,
-        id,
-        agent: agent.parse().expect("an agent name"),
-        pin: Some(AgentPin { version: Version { major: 1, minor: 0, patch: 0 }, digest: pin }),
-        spec: Some(Arc::new(RunSpec { rate, per_key, failures_max, ..spec(demand, limit) })),
-        status: JobStatus::Pending,
+        spec: Some(Arc::new(spec)),
         reason,
-        priority,
-        queue_seq: id.0,
-        submitted_seq: Seq(1),
-        input: Payload::inline(b"{}"),
-        output: None,
-        failure: None,
-        created_at: Timestamp(1),
-        started_at: Timestamp::NOT_YET,
-        completed_at: Timestamp::NOT_YET,
-        queued_at: ClusterTime::default(),
-        warmup: Micros::default(),
-        execution: Micros::default(),
-        warm: false,
         attempt: Attempt(parks),
-        lease: None,
-        carried: None,
-        bearer: false,
-        budget_nanodollars: None,
-        waits_for_node: false,
-        step: None,
-        context: None,
-        fork: None,
-        questions: atlas_types::QuestionRule::Fail,
-        route: None,
-        evidence: None,
-        approvals: None,
-        journal: None,
         parks,
-        used: Micros::default(),
-        parked: None,
-        slept_until: Timestamp::NOT_YET,
-        retry_count: 0,
-        node: None,
-        original: None,
-        successor: None,
-        metadata: Arc::from(*b"{}"),
         labels: Arc::new(labels),
-        execution_timeout: None,
-        principal: Principal::local(),
-        door: Door::Local,
-        request_id: None,
-        trace: None,
-        stream: None,
         spawned,
-    }
-}
-
-fn spec(demand: Demand, concurrency: Option<u32>) -> RunSpec {
-    RunSpec {
-        demand,
-        effects: Effects::Idempotent,
-        max_attempts: 3,
-        concurrency,
-        retry: RetryRule::default(),
-        timeouts: Timeouts { queue: None, startup: Micros::from_secs(60), execution: Micros::from_secs(60) },
-        carried: false,
-        spawns: false,
-        requires: Vec::new(),
-        secrets: Vec::new(),
-        model: None,
-        other_models: Vec::new(),
-        servers: Vec::new(),
-        rate: None,
-        per_key: None,
-        failures_max: None,
+        ..job.pending()
     }
 }

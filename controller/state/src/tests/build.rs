@@ -342,16 +342,13 @@ fn resolution(words: &Words<'_>) -> Resolution {
 
 fn register_agent(words: &Words<'_>) -> RegisterAgent {
     RegisterAgent {
-        name: agent(words.word(1)),
         version: version(words),
-        digest: digest(words),
         package_bytes: 10,
         kind: if words.or("orchestrator", false) { AgentKind::Orchestrator } else { AgentKind::Agent },
-        capabilities: Vec::new(),
         contract: Payload::inline(&vec![b' '; words.or("contract", 2)]),
-        spec: Arc::new(spec(words)),
         labels: words.text("words").map(|value| ("words".to_owned(), value.to_owned())).into_iter().collect(),
         immutable: words.or("immutable", false),
+        ..atlas_kit::agent(words.word(1)).with_package(digest(words)).with_spec(spec(words)).registration()
     }
 }
 
@@ -369,18 +366,9 @@ fn spec(words: &Words<'_>) -> RunSpec {
         max_attempts: words.or("attempts", 3),
         concurrency: words.get("limit"),
         retry: RetryRule { max_retries: words.or("retries", 0), backoff_base },
-        timeouts: Timeouts {
-            queue: words.get("queue").map(Micros::from_secs),
-            startup: Micros::from_secs(30),
-            execution: Micros::from_secs(60),
-        },
+        timeouts: Timeouts { queue: words.get("queue").map(Micros::from_secs), ..atlas_kit::spec().timeouts },
         carried: words.or("carried", false),
         spawns: words.or("spawns", false),
-        requires: Vec::new(),
-        secrets: Vec::new(),
-        model: None,
-        other_models: Vec::new(),
-        servers: Vec::new(),
         rate: words.text("rate").map(rate),
         per_key: words.text("per").map(|key| PerKey {
             key: key.into(),
@@ -388,6 +376,7 @@ fn spec(words: &Words<'_>) -> RunSpec {
             rate: words.text("key-rate").map(rate),
         }),
         failures_max: words.get("failures"),
+        ..atlas_kit::spec()
     }
 }
 
@@ -478,8 +467,6 @@ fn submit(id: JobId, words: &Words<'_>) -> SubmitJob {
         Some(_) => Verdict::Refused { pin: Some(pin), failure: failure(words) },
     };
     SubmitJob {
-        id,
-        agent: agent(words.text("agent").unwrap_or("a")),
         verdict,
         input: words.text("artifact").map_or_else(
             || match words.text("input") {
@@ -492,14 +479,12 @@ fn submit(id: JobId, words: &Words<'_>) -> SubmitJob {
         metadata: vec![b' '; words.or("metadata", 2)].into(),
         labels: Arc::new(labels(words)),
         execution_timeout: words.get("timeout").map(Micros::from_secs),
-        spawner: None,
         not_before: words.get("at").map(|seconds: i64| Timestamp(seconds * 1_000_000)),
         bearer: words.or("bearer", false),
         budget_nanodollars: words.text("budget").map(number),
         waits_for_node: words.or("waits", false),
-        context: None,
         questions: words.or("questions", QuestionRule::Fail),
-        policies: Vec::new(),
+        ..atlas_kit::job(id.0).of(words.text("agent").unwrap_or("a")).submission()
     }
 }
 
@@ -568,11 +553,11 @@ pub(crate) fn artifact(byte: u8) -> Payload {
 }
 
 fn digest(words: &Words<'_>) -> Digest {
-    Digest([words.or("digest", 1); 32])
+    atlas_kit::digest(words.or("digest", 1))
 }
 
 fn version(words: &Words<'_>) -> Version {
-    words.or("version", Version { major: 1, minor: 0, patch: 0 })
+    words.or("version", atlas_kit::VERSION)
 }
 
 fn epoch(words: &Words<'_>) -> NodeEpoch {

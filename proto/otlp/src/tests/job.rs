@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use atlas_types::{
-    Attempt, ClusterTime, Door, Job, JobId, JobStatus, Journal, Micros, Namespace, Payload, Principal, Reason, Seq,
-    Step, StepKey, StepKind, StepUsage, Timestamp,
+    Attempt, ClusterTime, Door, Job, JobStatus, Journal, Micros, Payload, Reason, Seq, Step, StepKey, StepKind,
+    StepUsage, Timestamp,
 };
 
 /// 2026-11-25.
@@ -22,17 +22,12 @@ pub(super) fn job(id: u64) -> Job {
     let steps =
         vec![step(StepKind::Start, 0, b"{}"), step(StepKind::Model, 2_000, answer), step(StepKind::Tools, 500, b"{}")];
     Job {
-        namespace: Namespace::default_namespace(),
-        id: JobId(id),
-        agent: "summarize".parse().expect("a name"),
         pin: None,
         spec: None,
         status: JobStatus::Completed,
         reason: Reason::Running,
         priority: 3,
-        queue_seq: id,
         submitted_seq: Seq(5),
-        input: Payload::inline(b"{}"),
         output: Some(Payload::inline(b"{}")),
         failure: None,
         created_at: at(0),
@@ -43,35 +38,9 @@ pub(super) fn job(id: u64) -> Job {
         execution: Micros(3_000_000),
         warm: false,
         attempt: Attempt(1),
-        lease: None,
-        carried: None,
-        retry_count: 0,
-        original: None,
-        successor: None,
-        spawned: None,
         node: Some("n1".parse().expect("a name")),
-        metadata: b"{}".as_slice().into(),
-        labels: Arc::default(),
-        execution_timeout: None,
-        principal: Principal::local(),
         door: Door::Http,
-        request_id: None,
-        trace: None,
-        stream: None,
         journal: Some(Arc::new(Journal { steps, ..Journal::default() })),
-        bearer: false,
-        budget_nanodollars: None,
-        waits_for_node: false,
-        step: None,
-        context: None,
-        fork: None,
-        questions: atlas_types::QuestionRule::Fail,
-        route: None,
-        evidence: None,
-        approvals: None,
-        parks: 0,
-        used: Micros::default(),
-        parked: None,
-        slept_until: Timestamp::NOT_YET,
+        ..atlas_kit::job(id).of("summarize").pending()
     }
 }

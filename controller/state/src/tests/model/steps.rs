@@ -8,14 +8,14 @@ use atlas_types::{
     FailJob, FailPending, Failure, FailureKind, FencingToken, FoldSteps, ForkJob, ForsakeChild, GrantLease, Inventory,
     Job, JobId, LabelNode, LoseLease, LoseNode, MemberId, Namespace, NodeEpoch, NodeId, Origin, ParkJob, Payload,
     PruneJobs, RecordSteps, RegisterNode, RemoveNode, Request, Resolution, ResolveJob, RetryJob, RunId, SinkAck,
-    SpawnedBy, Spawner, StartJob, Step as Recorded, StepKey, StepKind, StepUsage, SubmitJob, Timestamp, Usage, Verdict,
-    Version, Wait, WakeJob, WarmChanged,
+    SpawnedBy, Spawner, StartJob, Step as Recorded, StepKey, StepKind, StepUsage, SubmitJob, Timestamp, Usage, Version,
+    Wait, WakeJob, WarmChanged,
 };
 use proptest::prelude::*;
 
 use crate::State;
 use crate::tests::build::{artifact, node};
-use crate::tests::script::{agent, apply};
+use crate::tests::script::apply;
 
 #[derive(Debug, Clone)]
 pub(crate) enum Step {
@@ -248,26 +248,8 @@ impl Step {
 }
 
 fn submit(id: u64, number: u8, priority: i64) -> SubmitJob {
-    let version = Version { major: 1, minor: 0, patch: 0 };
-    let digest = atlas_types::Digest([number + 1; 32]);
-    SubmitJob {
-        id: JobId(id),
-        agent: agent(&format!("a{number}")),
-        verdict: Verdict::Accepted(AgentPin { version, digest }),
-        input: Payload::inline(b"{}"),
-        priority,
-        metadata: Arc::from(*b"{}"),
-        labels: Arc::default(),
-        execution_timeout: None,
-        spawner: None,
-        not_before: None,
-        bearer: false,
-        budget_nanodollars: None,
-        waits_for_node: false,
-        context: None,
-        questions: atlas_types::QuestionRule::Fail,
-        policies: Vec::new(),
-    }
+    let pin = atlas_kit::pin(atlas_kit::digest(number + 1));
+    atlas_kit::job(id).of(&format!("a{number}")).pinned_to(pin).with_priority(priority).submission()
 }
 
 fn spawner(parent: Option<&Job>) -> Spawner {

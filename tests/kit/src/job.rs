@@ -1,0 +1,132 @@
+//! Jobs.
+
+use std::sync::Arc;
+
+use atlas_types::{
+    AgentPin, Attempt, ClusterTime, Command, Door, Failure, FailureKind, Job, JobId, JobStatus, Micros, Namespace,
+    Payload, Principal, QuestionRule, Reason, Seq, SubmitJob, Timestamp, Verdict,
+};
+
+use crate::{digest, pin, spec};
+
+/// A job of the agent `echo`, with an empty object as its input.
+pub fn job(id: u64) -> JobBuilder {
+    let agent = "echo".parse().expect("the name of an agent");
+    let verdict = Verdict::Accepted(pin(digest(1)));
+    JobBuilder(SubmitJob::new(JobId(id), agent, verdict, Payload::inline(b"{}")))
+}
+
+/// A job that is about to be submitted.
+#[derive(Debug, Clone)]
+pub struct JobBuilder(SubmitJob);
+
+impl JobBuilder {
+    #[must_use]
+    pub fn of(mut self, agent: &str) -> Self {
+        self.0.agent = agent.parse().expect("the name of an agent");
+        self
+    }
+
+    /// The door found this version.
+    #[must_use]
+    pub fn pinned_to(mut self, pin: AgentPin) -> Self {
+        self.0.verdict = Verdict::Accepted(pin);
+        self
+    }
+
+    /// The door found no agent of the name, so the job ends at once.
+    #[must_use]
+    pub fn without_agent(mut self) -> Self {
+        let failure = Failure { kind: FailureKind::NoAgent, error: "no such agent".into() };
+        self.0.verdict = Verdict::Refused { pin: None, failure };
+        self
+    }
+
+    #[must_use]
+    pub fn with_input(mut self, input: Payload) -> Self {
+        self.0.input = input;
+        self
+    }
+
+    #[must_use]
+    pub fn with_priority(mut self, priority: i64) -> Self {
+        self.0.priority = priority;
+        self
+    }
+
+    #[must_use]
+    pub fn with_metadata(mut self, metadata: &[u8]) -> Self {
+        self.0.metadata = metadata.into();
+        self
+    }
+
+    pub fn submission(self) -> SubmitJob {
+        self.0
+    }
+
+    pub fn submitted(self) -> Command {
+        Command::SubmitJob(self.0)
+    }
+
+    /// As the state has it after its submission: pending, with an agent that asks for nothing.
+    pub fn pending(self) -> Job {
+        let SubmitJob { id, agent, verdict, input, priority, metadata, labels, execution_timeout, .. } = self.0;
+        let pin = match verdict {
+            Verdict::Accepted(pin) | Verdict::Asked { pin, .. } => Some(pin),
+            Verdict::Refused { pin, .. } => pin,
+        };
+        Job {
+            namespace: Namespace::default_namespace(),
+            id,
+            agent,
+            pin,
+            spec: Some(Arc::new(spec())),
+            status: JobStatus::Pending,
+            reason: Reason::Queued,
+            priority,
+            queue_seq: id.0,
+            submitted_seq: Seq(1),
+            input,
+            output: None,
+            failure: None,
+            created_at: Timestamp(1),
+            started_at: Timestamp::NOT_YET,
+            completed_at: Timestamp::NOT_YET,
+            queued_at: ClusterTime::default(),
+            warmup: Micros::default(),
+            execution: Micros::default(),
+            warm: false,
+            attempt: Attempt(0),
+            parks: 0,
+            used: Micros::default(),
+            parked: None,
+            slept_until: Timestamp::NOT_YET,
+            node: None,
+            lease: None,
+            carried: None,
+            retry_count: 0,
+            original: None,
+            successor: None,
+            spawned: None,
+            metadata,
+            labels,
+            execution_timeout,
+            principal: Principal::local(),
+            door: Door::Local,
+            request_id: None,
+            trace: None,
+            stream: None,
+            journal: None,
+            bearer: false,
+            budget_nanodollars: None,
+            step: None,
+            context: None,
+            fork: None,
+            questions: QuestionRule::Fail,
+            route: None,
+            evidence: None,
+            approvals: None,
+            waits_for_node: false,
+        }
+    }
+}
