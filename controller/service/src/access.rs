@@ -8,13 +8,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use atlas_access::{Access, Place, ROOT, Right, Rights, is_name, parts, token};
+use atlas_access::{Access, Place, ROOT, Rights, is_name, parts, token};
+use atlas_api::types::{Grant, Whoami};
+use atlas_desk::on_behalf;
 use atlas_objects::TokenSpec;
 use atlas_state::State;
 use atlas_types::{
     Command, Door, Expect, Job, Namespace, ObjectKey, ObjectKind, ObjectName, Principal, PutObject, SecretText,
 };
-use serde_json::{Value, json};
 use subtle::ConstantTimeEq as _;
 
 use crate::authentication::{hash, root};
@@ -48,7 +49,7 @@ impl Service {
         let value = authorization.ok_or(Error::Unauthenticated("the request has no token"))?;
         let token = value.split_once(' ').filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"));
         let (_, token) = token.ok_or(Error::Unauthenticated("the header Authorization is not \"Bearer TOKEN\""))?;
-        let own = authentication.identify(&self.handle().applied(), token.trim(), self.now_ms())?;
+        let own = authentication.identify(&self.handle().applied(), token.trim(), self.shared.now_ms())?;
         match own {
             Some(access) => Ok(Some(Arc::new(access))),
             None => self.sign_in(token.trim()).await.map(Some),
@@ -58,7 +59,7 @@ impl Service {
     /// A running job as a caller: it may do what the principal that submitted it is granted now. Jobs that the cluster itself made, such as
     /// those of orchestrators, may do everything, except those that only ask servers and models.
     pub(crate) fn caller_of_job(&self, state: &State, job: &Job) -> Caller {
-        let caller = Caller::job(job);
+        let caller = on_behalf::job(job);
         if self.shared.authentication.is_none() || acts_as_cluster(job) {
             return caller;
         }
@@ -66,7 +67,7 @@ impl Service {
             ROOT => Access::new(root(), vec![(Place::Cluster, Rights::ALL)]),
             _ => access(state, job.principal.clone()),
         };
-        Caller { access: Some(Arc::new(access)), ..caller }
+        on_behalf::job_with(job, access)
     }
 
     /// Whether a text is the root token of this controller.
@@ -77,12 +78,12 @@ impl Service {
     }
 
     /// Who a caller is and what it is granted.
-    pub fn whoami(&self, caller: &Caller) -> Value {
-        let grants = match &caller.access {
+    pub fn whoami(&self, caller: &Caller) -> Whoami {
+        let grants = match caller.grants() {
             None => vec![shown_grant(&Place::Cluster, Rights::ALL)],
-            Some(access) => access.grants().iter().map(|(place, rights)| shown_grant(place, *rights)).collect(),
+            Some(grants) => grants.iter().map(|(place, rights)| shown_grant(place, *rights)).collect(),
         };
-        json!({"principal": caller.principal.as_str(), "authenticated": caller.access.is_some(), "grants": grants})
+        Whoami { principal: caller.principal.to_string(), authenticated: caller.is_authenticated(), grants }
     }
 
     /// Makes a token. Its text is in the answer alone.
@@ -104,7 +105,7 @@ impl Service {
             description: new.description.clone(),
             expires_ms: new.valid_for.map(|valid| {
                 let valid = u64::try_from(valid.as_millis()).unwrap_or(u64::MAX);
-                self.now_ms().saturating_add(valid)
+                self.shared.now_ms().saturating_add(valid)
             }),
             sha256: secret.iter().map(|byte| format!("{byte:02x}")).collect(),
         };
@@ -126,11 +127,6 @@ impl Service {
         let object = object.ok_or_else(|| Error::UnknownObject("the token was deleted".to_owned()))?;
         Ok(CreatedToken { text: SecretText::new(text), object })
     }
-
-    /// The real time in milliseconds since 1970.
-    pub(crate) fn now_ms(&self) -> u64 {
-        u64::try_from(self.shared.env.clock.wall().0 / 1_000).unwrap_or(0)
-    }
 }
 
 /// Whether a job has the rights of the cluster.
@@ -138,10 +134,10 @@ pub(crate) fn acts_as_cluster(job: &Job) -> bool {
     job.door == Door::Duty && job.principal == Principal::cluster() && !is_named_so(&job.agent)
 }
 
-fn shown_grant(place: &Place, rights: Rights) -> Value {
-    let rights: Vec<&str> = rights.iter().map(Right::as_str).collect();
-    match place {
-        Place::Cluster => json!({"rights": rights}),
-        Place::In(namespace) => json!({"namespace": namespace.as_str(), "rights": rights}),
-    }
+fn shown_grant(place: &Place, rights: Rights) -> Grant {
+    let namespace = match place {
+        Place::Cluster => None,
+        Place::In(namespace) => Some(namespace.as_str().to_owned()),
+    };
+    Grant { namespace, rights: rights.iter().map(|right| right.as_str().to_owned()).collect() }
 }

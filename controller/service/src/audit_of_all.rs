@@ -13,7 +13,7 @@ use atlas_types::MemberId;
 pub use self::cursor::AuditCursor;
 use self::cursor::Position;
 use self::merge::{Merged, merge};
-use crate::{Audit, Error, Service, audit};
+use crate::{Audit, Error, Service};
 
 /// Most records of a page.
 const RECORDS_MAX: usize = 1_000;
@@ -68,8 +68,8 @@ impl Service {
         let members: Vec<MemberId> = group.others.iter().copied().chain([group.own]).collect();
         let asked: Vec<MemberId> =
             members.iter().copied().filter(|asked| member.is_none_or(|member| member == *asked)).collect();
-        if asked == [group.own] && !self.audit().is_on() {
-            return Err(audit::off());
+        if asked == [group.own] {
+            self.audit().check_on()?;
         }
         let answers = asked.into_iter().map(|member| {
             let (after, limit) = match cursor.of(member) {

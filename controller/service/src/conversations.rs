@@ -10,10 +10,11 @@ mod sessions;
 
 use std::time::Duration;
 
+use atlas_desk::ownership;
 use atlas_objects::{ConversationSpec, TurnUnderWay};
 use atlas_types::{
     AgentName, Command, DeleteObject, Expect, Job, JobId, JobStatus, KEPT_METADATA, Object, ObjectKey, ObjectKind,
-    ObjectName, PutObject,
+    ObjectName, Principal, PutObject,
 };
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
@@ -88,6 +89,14 @@ impl ConversationScope {
             Self::Named => "named",
         }
     }
+}
+
+/// Refuses a caller that may not change or delete a conversation. One that all callers of an agent share is nobody's.
+pub(crate) fn may_control(caller: &Caller, object: &Object) -> Result<(), Error> {
+    let owned =
+        ConversationSpec::read(&object.spec).ok().filter(|spec| spec.scope != ConversationScope::Shared.as_str());
+    let owner = owned.and_then(|spec| Principal::new(&spec.owner).ok());
+    ownership::may_control(caller, owner.as_ref())
 }
 
 /// A turn that has begun.
@@ -222,7 +231,7 @@ impl Service {
                     let spec = spec_of(object)?;
                     // Its name is in lists, and does not let others into the session.
                     if spec.scope == ConversationScope::Connection.as_str() {
-                        caller.may_control_conversation(object)?;
+                        may_control(caller, object)?;
                     }
                     spec
                 }
@@ -417,10 +426,10 @@ impl Service {
 
     /// Deletes a conversation with its messages. A turn under way goes on; its answer is not kept.
     pub async fn delete_conversation(&self, caller: &Caller, name: &str) -> Result<(), Error> {
-        caller.may_control_own()?;
+        ownership::may_control_own(caller)?;
         let state = self.state(Consistency::Linearizable).await?;
         if let Some(object) = state.object(&key(caller, name)?) {
-            caller.may_control_conversation(object)?;
+            may_control(caller, object)?;
         }
         self.remove_conversation(caller, name, Expect::Any).await
     }

@@ -34,7 +34,7 @@ impl Service {
         valid_for: Duration,
     ) -> Result<u64, Error> {
         let valid_for = u64::try_from(valid_for.as_millis()).unwrap_or(u64::MAX);
-        let expires = self.now_ms().saturating_add(valid_for);
+        let expires = self.shared.now_ms().saturating_add(valid_for);
         let key = key(node)?;
         for _ in 0..TRIES {
             let state = self.state(Consistency::Linearizable).await?;
@@ -66,7 +66,7 @@ impl Service {
         match spec.token_expires_ms {
             // The answer to the first request was lost.
             None if is_token && is_key => return Ok(()),
-            Some(expires) if is_token && self.now_ms() < expires => {}
+            Some(expires) if is_token && self.shared.now_ms() < expires => {}
             _ => return Err(refused()),
         }
         let spec = EnrollmentSpec {

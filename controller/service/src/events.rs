@@ -121,7 +121,7 @@ impl Service {
     pub async fn follow_job(&self, caller: &Caller, id: JobId, live_only: bool) -> Result<JobStream, Error> {
         let state = self.state(Consistency::Linearizable).await?;
         let seq = state.event_seq();
-        let job = self.job_in(caller, &state, id).await?;
+        let job = self.shared.job_in(caller, &state, id).await?;
         let follow = Follow { job: Some(id), after: Some(seq), live_only, ..Follow::default() };
         let reader = self.follow(caller, follow).await?;
         Ok(JobStream { so_far: told(&job, seq), reader })

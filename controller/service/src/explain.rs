@@ -18,7 +18,7 @@ impl Service {
     /// that this controller has measured since its start.
     pub async fn explain(&self, caller: &Caller, id: JobId, consistency: Consistency) -> Result<Value, Error> {
         let state = self.state(consistency).await?;
-        let job = self.job_in(caller, &state, id).await?;
+        let job = self.shared.job_in(caller, &state, id).await?;
         let now = self.shared.env.clock.wall();
         if let Some(sentence) = self.model_wait(&state, &job).await {
             let mut shown = explained(&state, &self.shared.stats, &job, now);

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use atlas_history::{Ended, HistoryError, Kept};
+use atlas_history::{EndedJob, HistoryError, KeepRule};
 use atlas_raft::{AppliedBatch, Leadership};
 use atlas_state::State;
 use atlas_types::{Command, Event, EventRecord, EventSeq, Job, Namespace, Origin, Reason, Request, SinkAck};
@@ -154,7 +154,7 @@ async fn hand(shared: &Shared, batch: &AppliedBatch, handed: &mut EventSeq) -> R
 /// from a peer.
 async fn close_gap(shared: &Shared, state: &State, through: EventSeq) -> Result<(), HistoryError> {
     let ended = state.ended().take_while(|(event, _)| *event <= through);
-    let jobs = ended.filter_map(|(event, id)| Some(Ended { event, job: state.job(id)?.clone() }));
+    let jobs = ended.filter_map(|(event, id)| Some(EndedJob { event, job: state.job(id)?.clone() }));
     shared.history.resync(jobs.collect(), through).await?;
     keep(shared, state).await
 }
@@ -165,12 +165,12 @@ fn changes_namespace(event: &Event) -> bool {
 
 /// Tells the history how much each namespace keeps.
 async fn keep(shared: &Shared, state: &State) -> Result<(), HistoryError> {
-    let limited = state.limited_namespaces().map(|(namespace, limits)| Kept {
+    let limited = state.limited_namespaces().map(|(namespace, limits)| KeepRule {
         namespace: namespace.clone(),
         jobs_max: limits.history_jobs_max,
         age_max: limits.history_seconds_max.map(Duration::from_secs),
     });
-    let kept: Vec<Kept> = limited.filter(|kept| kept.jobs_max.is_some() || kept.age_max.is_some()).collect();
+    let kept: Vec<KeepRule> = limited.filter(|kept| kept.jobs_max.is_some() || kept.age_max.is_some()).collect();
     shared.history.keep(kept.into()).await
 }
 

@@ -55,7 +55,7 @@ struct Folded {
 impl Service {
     /// Begins a new job with the first steps of a job that is in the state, whether it has ended or not.
     pub async fn fork(&self, caller: &Caller, id: JobId, fork: &ForkRequest) -> Result<JobId, Error> {
-        self.may_control_job(caller, id).await?;
+        self.shared.may_control_job(caller, id).await?;
         for _ in 1..TRIES_MAX {
             match self.fork_once(caller, id, fork).await {
                 // The step is recorded. It was folded after the journal had been read, so the fold has to be cut.
@@ -68,7 +68,7 @@ impl Service {
 
     async fn fork_once(&self, caller: &Caller, id: JobId, fork: &ForkRequest) -> Result<JobId, Error> {
         let state = self.shared.read().await?;
-        let job = self.job_in(caller, &state, id).await?;
+        let job = self.shared.job_in(caller, &state, id).await?;
         let journal = state.journal(id).or(job.journal.as_ref()).cloned().unwrap_or_default();
         if fork.steps == 0 || fork.steps > journal.next() {
             return Err(Error::NoSuchStep { steps: fork.steps, recorded: journal.next() });
@@ -182,7 +182,7 @@ impl Service {
             let kept: Vec<Arc<Step>> = content.into_iter().take(count).collect();
             kept.iter().for_each(|step| folded.usage += step.usage);
             if fold.upto > steps {
-                folded.cut = Some(self.artifact_of(encode_steps(&kept).into()).await?);
+                folded.cut = Some(self.shared.artifact_of(encode_steps(&kept).into()).await?);
             }
             from = fold.upto;
         }

@@ -8,13 +8,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use atlas_artifacts::PeerError;
+use atlas_desk::on_behalf;
 use atlas_mcp_spec::ServerSpec;
 use atlas_model::ModelSpec;
 use atlas_raft::{AppliedBatch, Leadership};
 use atlas_state::State;
 use atlas_types::{AgentName, AgentVersion, ErrorKind, Event, JobChange, JobId, MemberId, Object, SecretText};
 
-use crate::caller::Inbound;
 use crate::kept::BearerRefused;
 use crate::secrets::Asks;
 use crate::service::Shared;
@@ -72,7 +72,7 @@ impl Service {
         submission: &Submission,
         intended: Intended,
     ) -> Result<Option<Submission>, Error> {
-        let Some(Inbound(bearer)) = &caller.inbound else { return Ok(None) };
+        let Some(bearer) = on_behalf::credential(caller) else { return Ok(None) };
         let Intended { id: job, .. } = intended;
         let state = self.shared.current().await?;
         // What is wrong with it, or was answered before, is told by who submits it.

@@ -68,7 +68,7 @@ impl Service {
     /// One job.
     pub async fn job(&self, caller: &Caller, id: JobId, view: View, consistency: Consistency) -> Result<Shown, Error> {
         let state = self.state(consistency).await?;
-        let job = self.job_in(caller, &state, id).await?;
+        let job = self.shared.job_in(caller, &state, id).await?;
         let wait = match view {
             View::Full => self.model_wait(&state, &job).await,
             View::Plain => None,
@@ -80,31 +80,9 @@ impl Service {
         Ok(shown)
     }
 
-    /// A job from the state or the history.
-    pub(crate) async fn job_in(&self, caller: &Caller, state: &State, id: JobId) -> Result<Arc<Job>, Error> {
-        let job = match state.job(id) {
-            Some(job) => job.clone(),
-            None => self.shared.archived(state, id).await?.ok_or(Error::UnknownJob)?,
-        };
-        if job.namespace == caller.namespace { Ok(job) } else { Err(Error::UnknownJob) }
-    }
-
     /// The id for a text: a complete id, or a prefix that no other job of the namespace shares.
     pub async fn job_id(&self, caller: &Caller, text: &str) -> Result<JobId, Error> {
-        if let Ok(id) = text.parse() {
-            return Ok(id);
-        }
-        let state = self.state(Consistency::Linearizable).await?;
-        let mut found: Vec<JobId> = state.jobs_by_prefix(&caller.namespace, text).map(|job| job.id).take(2).collect();
-        if let (Some(range), 0 | 1) = (id_range(text), found.len()) {
-            let archived = self.shared.archived_between(&state, range, 2).await?;
-            found.extend(archived.into_iter().filter(|id| state.job(*id).is_none()));
-        }
-        match *found {
-            [] => Err(Error::UnknownJob),
-            [id] => Ok(id),
-            [first, second, ..] => Err(Error::AmbiguousJob { prefix: text.chars().take(32).collect(), first, second }),
-        }
+        self.shared.job_id(caller, text).await
     }
 
     /// Jobs of the state and the history, newest first. Large payloads are not loaded; [`Self::load`] does that.
@@ -119,7 +97,7 @@ impl Service {
         let limit = query.limit.clamp(1, self.shared.limits.list_max);
         let wanted = limit + query.offset.min(OFFSET_MAX);
         let before = match query.before {
-            Some(id) => Some(self.job_in(caller, &state, id).await?.queue_seq),
+            Some(id) => Some(self.shared.job_in(caller, &state, id).await?.queue_seq),
             None => None,
         };
         let live = state.jobs(&caller.namespace, query.status, before).take(LOOKED_AT_MAX);
@@ -237,7 +215,7 @@ impl Service {
 impl Service {
     /// Cancels a pending job, or with `running` also a running one. False if there was nothing to cancel.
     pub async fn cancel(&self, caller: &Caller, id: JobId, running: bool) -> Result<bool, Error> {
-        self.may_control_job(caller, id).await?;
+        self.shared.may_control_job(caller, id).await?;
         self.cancel_for(caller, id, running).await
     }
 
@@ -265,7 +243,7 @@ impl Service {
         resume: bool,
         request_id: Option<RequestId>,
     ) -> Result<JobId, Error> {
-        self.may_control_job(caller, id).await?;
+        self.shared.may_control_job(caller, id).await?;
         let state = self.shared.current().await?;
         if let Some(job) = state.job(id).filter(|job| job.namespace == caller.namespace) {
             if !job.status.is_terminal() {
@@ -322,17 +300,7 @@ impl Service {
 
     /// Submits a new independent job with the content of an ended one.
     async fn submit_again(&self, caller: &Caller, job: &Job, request_id: Option<RequestId>) -> Result<JobId, Error> {
-        let again = Submission {
-            version: job.pin.as_ref().map(|pin| pin.version.to_string()),
-            priority: job.priority,
-            labels: job.labels.clone(),
-            request_id,
-            execution_timeout: job.execution_timeout,
-            questions: job.questions.clone(),
-            budget_nanodollars: job.budget_nanodollars,
-            waits_for_node: Some(job.waits_for_node),
-            ..Submission::new(job.agent.clone(), self.bytes(&job.input).await?)
-        };
+        let again = Submission { request_id, ..Submission::again(job, self.bytes(&job.input).await?) };
         // The input of a turn has what was said before. The answer is not added: the turn has ended.
         let again = match conversation_of(job) {
             Some(name) => again.in_conversation(&name),
@@ -359,16 +327,4 @@ fn was_denied(job: &Job) -> bool {
 /// True if a job failed because required agents were missing.
 fn lacked_agents(job: &Job) -> bool {
     job.failure.as_ref().is_some_and(|failure| failure.kind == FailureKind::Dependency)
-}
-
-/// The range of ids that start with a text, with or without `job-`. None if no id can start with it.
-fn id_range(text: &str) -> Option<(JobId, JobId)> {
-    let digits = text.strip_prefix(JobId::PREFIX).unwrap_or(text);
-    let hex = |b: u8| b.is_ascii_digit() || (b'a'..=b'f').contains(&b);
-    if digits.is_empty() || digits.len() > 16 || !digits.bytes().all(hex) {
-        return None;
-    }
-    let first = u64::from_str_radix(&format!("{digits:0<16}"), 16).ok()?;
-    let last = u64::from_str_radix(&format!("{digits:f<16}"), 16).ok()?;
-    Some((JobId(first), JobId(last)))
 }

@@ -50,7 +50,7 @@ impl Service {
         consistency: Consistency,
     ) -> Result<Steps, Error> {
         let state = self.state(consistency).await?;
-        let job: Arc<Job> = self.job_in(caller, &state, id).await?;
+        let job: Arc<Job> = self.shared.job_in(caller, &state, id).await?;
         let journal = state.journal(id).or(job.journal.as_ref()).cloned().unwrap_or_default();
         let first = query.after.map_or(0, |after| after.saturating_add(1)).min(journal.next());
         let last = journal.next().min(first.saturating_add(query.limit.min(self.shared.limits.list_max) as u64));

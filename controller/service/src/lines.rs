@@ -368,7 +368,7 @@ impl Service {
 
     async fn log_owner(&self, caller: &Caller, id: JobId) -> Result<Arc<Job>, Error> {
         let state = self.state(Consistency::Linearizable).await?;
-        self.job_in(caller, &state, id).await
+        self.shared.job_in(caller, &state, id).await
     }
 
     /// The stored lines of a job, in the same form as while they were live.

@@ -1,11 +1,12 @@
 //! Stores the log of a running attempt, so that its lines survive the loss of its worker and of the leader (ADR 18).
 
+use atlas_desk::on_behalf;
 use atlas_types::{Command, FencingToken, Job, JobId, NodeId, Payload, PayloadBody, StoreLog, level};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::json;
-use crate::{Caller, Error, Service};
+use crate::{Error, Service};
 
 /// Maximum bytes of the lines of earlier attempts in the log of a job.
 const EARLIER_BYTES_MAX: usize = 1 << 20;
@@ -28,7 +29,7 @@ impl Service {
         let digest = stored.map_err(|error| Error::storing("the log", error))?;
         let stream = Payload { key_id: 0, body: PayloadBody::Artifact { digest, size_bytes } };
         let command = Command::StoreLog(StoreLog { job, node, token, stream });
-        self.shared.handle.propose_here(vec![Caller::job(found).request(command)]).await?;
+        self.shared.handle.propose_here(vec![on_behalf::job(found).request(command)]).await?;
         Ok(())
     }
 

@@ -24,7 +24,7 @@ impl Service {
         job: JobId,
         message: NewMessage,
     ) -> Result<(MessageId, bool), Error> {
-        self.may_control_job(caller, job).await?;
+        self.shared.may_control_job(caller, job).await?;
         self.send_message_for(caller, job, message).await
     }
 

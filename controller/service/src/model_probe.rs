@@ -8,9 +8,10 @@ use std::future::pending;
 use std::sync::Arc;
 use std::time::Duration;
 
+use atlas_desk::on_behalf;
 use atlas_raft::Leadership;
 use atlas_state::State;
-use atlas_types::{Door, JobId, ObjectKey, ObjectKind};
+use atlas_types::{JobId, ObjectKey, ObjectKind};
 use serde_json::json;
 
 use crate::inbound::passes_on;
@@ -18,7 +19,7 @@ use crate::model_health::checked_at;
 use crate::needs::UNASKED;
 use crate::probes::{self, OwnAgent, Standing};
 use crate::service::Shared;
-use crate::{Caller, Error, Service};
+use crate::{Error, Service};
 
 /// How often the leader looks for models that are due, at most.
 const LOOK_EVERY: Duration = Duration::from_secs(10);
@@ -81,7 +82,7 @@ async fn look(service: &Service, schedule: &mut Schedule) -> Result<(), Error> {
     let ended = |job: JobId| state.job(job).is_none_or(|job| job.status.is_terminal());
     for key in schedule.due(&models(shared, &state, own)?, ended, now) {
         schedule.asked.insert(key.clone(), now);
-        let caller = Caller { namespace: key.namespace.clone(), ..Caller::cluster(Door::Duty) };
+        let caller = on_behalf::cluster_in(key.namespace.clone());
         let submission = own.submission(&json!({ "model": key.name.as_str() }), UNASKED);
         match service.submit(&caller, submission).await {
             Ok(job) => {

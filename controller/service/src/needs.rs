@@ -6,10 +6,11 @@ use std::future::pending;
 use std::sync::Arc;
 use std::time::Duration;
 
+use atlas_desk::on_behalf;
 use atlas_mcp_spec::{ServerSpec, Transport};
 use atlas_raft::Leadership;
 use atlas_state::State;
-use atlas_types::{Door, FailureKind, Job, JobStatus, ObjectKey, PayloadBody};
+use atlas_types::{FailureKind, Job, JobStatus, ObjectKey, PayloadBody};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -17,7 +18,7 @@ use crate::inbound::passes_on;
 use crate::kept::Verdict;
 use crate::probes::{self, OwnAgent, Standing};
 use crate::service::Shared;
-use crate::{Caller, Error, Service};
+use crate::{Error, Service};
 
 /// How long an answer counts.
 const KEPT: Duration = Duration::from_secs(5);
@@ -89,7 +90,7 @@ impl Service {
         input: &Value,
         priority: i64,
     ) -> Result<Verdict, Error> {
-        let caller = Caller { namespace: key.namespace.clone(), ..Caller::cluster(Door::Duty) };
+        let caller = on_behalf::cluster_in(key.namespace.clone());
         let state = self.shared.current().await?;
         match own.standing(&state, &caller.namespace) {
             Standing::Ready => {}

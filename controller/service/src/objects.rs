@@ -3,17 +3,18 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use atlas_access::Right;
+use atlas_api::types::{self, ObjectMetadata};
 use atlas_contract::Violation;
 use atlas_contract::schema::Validator;
+use atlas_desk::gate::{may_read_objects, may_write_objects};
 use atlas_objects::{KINDS, Kind, Scope};
 use atlas_types::{
     Command, DeleteObject, EventSeq, Expect, Namespace, Object, ObjectKey, ObjectKind, ObjectName, PutObject,
     SPEC_BYTES_MAX,
 };
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use crate::{Caller, Consistency, Error, Service, labels};
+use crate::{Caller, Consistency, Error, Service, conversations, labels};
 
 /// The most objects in one page of a list.
 const PAGE_MAX: usize = 1_000;
@@ -43,24 +44,22 @@ pub struct ObjectChange {
 /// An object as clients get it, and its revision.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ShownObject {
-    pub value: Value,
+    pub value: types::Object,
     pub revision: EventSeq,
 }
 
 impl Service {
     /// The kinds of objects with their schemas.
-    pub fn object_kinds(&self, _: &Caller) -> Value {
-        let shown = |kind: &dyn Kind| {
-            json!({
-                "kind": kind.name(),
-                "description": kind.about(),
-                "scope": kind.scope().as_str(),
-                "right": kind.right(),
-                "spec_version": kind.spec_version(),
-                "schema": kind.schema(),
-            })
+    pub fn object_kinds(&self, _: &Caller) -> Vec<types::ObjectKind> {
+        let shown = |kind: &dyn Kind| types::ObjectKind {
+            kind: kind.name().to_owned(),
+            description: kind.about().to_owned(),
+            scope: kind.scope().as_str().to_owned(),
+            right: kind.right().to_owned(),
+            spec_version: kind.spec_version().into(),
+            schema: kind.schema(),
         };
-        Value::Array(KINDS.into_iter().map(shown).collect())
+        KINDS.into_iter().map(shown).collect()
     }
 
     /// The objects of a kind by name, and the name after which the next page begins.
@@ -70,10 +69,10 @@ impl Service {
         kind: &str,
         filter: &ObjectFilter,
         consistency: Consistency,
-    ) -> Result<(Vec<Value>, Option<String>), Error> {
+    ) -> Result<(Vec<types::Object>, Option<String>), Error> {
         let kind = known(kind)?;
         let caller = &placed(caller, kind);
-        may_read(caller, kind)?;
+        may_read_objects(caller, kind)?;
         let word = word(kind)?;
         let after = filter.after.as_deref().map(ObjectName::new).transpose()?;
         let state = self.state(consistency).await?;
@@ -94,7 +93,7 @@ impl Service {
     ) -> Result<ShownObject, Error> {
         let caller = &placed(caller, known(kind)?);
         let (kind, key) = key(caller, kind, name)?;
-        may_read(caller, kind)?;
+        may_read_objects(caller, kind)?;
         let state = self.state(consistency).await?;
         state.object(&key).map(with_revision).ok_or_else(|| unknown(&key))
     }
@@ -183,12 +182,12 @@ impl Service {
 
     /// Refuses a caller that may not write objects of a kind, or not this one: a conversation belongs to whoever began it.
     async fn may_change(&self, caller: &Caller, kind: &dyn Kind, key: &ObjectKey) -> Result<(), Error> {
-        may_write(caller, kind)?;
+        may_write_objects(caller, kind)?;
         if kind.name() != "conversation" {
             return Ok(());
         }
         let state = self.state(Consistency::Linearizable).await?;
-        state.object(key).map_or(Ok(()), |object| caller.may_control_conversation(object))
+        state.object(key).map_or(Ok(()), |object| conversations::may_control(caller, object))
     }
 
     /// The state after a command. A dry run applies it to a copy of the state.
@@ -292,32 +291,11 @@ fn unknown(key: &ObjectKey) -> Error {
     Error::UnknownObject(format!("no such {}: \"{}\"", key.kind, key.name))
 }
 
-/// Tokens, roles, bindings and policies are shown to those who may change them.
-fn may_read(caller: &Caller, kind: &dyn Kind) -> Result<(), Error> {
-    match right(kind) {
-        Right::AccessManage => caller.needs_in_cluster(Right::AccessManage),
-        _ => caller.needs(Right::ObjectsRead),
-    }
-}
-
-/// What configures the whole cluster needs its right in the cluster.
-fn may_write(caller: &Caller, kind: &dyn Kind) -> Result<(), Error> {
-    match kind.scope() {
-        Scope::Namespace => caller.needs(right(kind)),
-        Scope::Cluster => caller.needs_in_cluster(right(kind)),
-    }
-}
-
-fn right(kind: &dyn Kind) -> Right {
-    // A test knows that each kind names a right.
-    Right::of(kind.right()).unwrap_or(Right::AccessManage)
-}
-
 /// The caller where the objects of a kind are: those of the cluster have one place, whatever the namespace of a request.
 fn placed(caller: &Caller, kind: &dyn Kind) -> Caller {
     match kind.scope() {
         Scope::Namespace => caller.clone(),
-        Scope::Cluster => Caller { namespace: Namespace::default_namespace(), ..caller.clone() },
+        Scope::Cluster => caller.clone().with_namespace(Namespace::default_namespace()),
     }
 }
 
@@ -349,23 +327,22 @@ pub(crate) fn with_revision(object: &Arc<Object>) -> ShownObject {
     ShownObject { value: shown(object), revision: object.revision }
 }
 
-fn shown(object: &Object) -> Value {
-    let document = |bytes: &[u8]| serde_json::from_slice::<Value>(bytes).unwrap_or_default();
-    json!({
-        "kind": object.key.kind.as_str(),
-        "metadata": {
-            "name": object.key.name.as_str(),
-            "namespace": object.key.namespace.as_str(),
-            "labels": *object.labels,
-            "uid": object.uid.0,
-            "revision": object.revision.0,
-            "created_at": seconds(object.created),
-            "updated_at": seconds(object.updated),
-            "updated_by": object.by.as_str(),
+fn shown(object: &Object) -> types::Object {
+    types::Object {
+        kind: object.key.kind.as_str().to_owned(),
+        metadata: ObjectMetadata {
+            name: object.key.name.as_str().to_owned(),
+            namespace: object.key.namespace.as_str().to_owned(),
+            labels: (*object.labels).clone(),
+            uid: object.uid.0,
+            revision: object.revision.0,
+            created_at: seconds(object.created),
+            updated_at: seconds(object.updated),
+            updated_by: object.by.as_str().to_owned(),
         },
-        "spec": shown_spec(object),
-        "status": document(&object.status),
-    })
+        spec: shown_spec(object),
+        status: serde_json::from_slice(&object.status).unwrap_or_default(),
+    }
 }
 
 /// The spec of an object without what nobody may read.

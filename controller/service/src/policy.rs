@@ -16,11 +16,10 @@ use atlas_types::{
 use bytes::Bytes;
 use serde_json::{Map, Value, json};
 
-use crate::audit::Attempted;
 use crate::kept::{Policy, rules_of};
 use crate::submission::called_from;
 use crate::versions::{find_version, unknown_agent};
-use crate::{Caller, Consistency, Error, Service};
+use crate::{Attempted, Caller, Consistency, Error, Service};
 
 /// Members of the permissions that a policy bounds.
 const MEMORY: &str = "max_memory_mb";
@@ -215,7 +214,7 @@ impl Service {
     pub async fn policies_of_job(&self, caller: &Caller, text: &str) -> Result<Value, Error> {
         let id = self.job_id(caller, text).await?;
         let state = self.state(Consistency::Linearizable).await?;
-        let job = self.job_in(caller, &state, id).await?;
+        let job = self.shared.job_in(caller, &state, id).await?;
         let version = job.pin.as_ref().and_then(|pin| state.agent(&job.namespace, &job.agent, pin.version));
         let contract = match version {
             Some(version) => self.known(version).await?.value.clone(),

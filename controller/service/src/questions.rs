@@ -49,7 +49,7 @@ impl Service {
             let found = state.questions(&caller.namespace, !query.ended, query.after);
             return Ok(found.take(limit).cloned().collect());
         };
-        self.job_in(caller, &state, job).await?;
+        self.shared.job_in(caller, &state, job).await?;
         let mut found: Vec<_> =
             below(&state, job).iter().flat_map(|job| state.questions_of(*job)).filter(admits).cloned().collect();
         found.retain(|question| question.asked > query.after);
@@ -161,7 +161,7 @@ impl Service {
     /// The open questions of a job and of those below it.
     pub async fn open_questions(&self, caller: &Caller, id: JobId) -> Result<Vec<Arc<Question>>, Error> {
         let state = self.shared.current().await?;
-        self.job_in(caller, &state, id).await?;
+        self.shared.job_in(caller, &state, id).await?;
         Ok(open_below(&state, id))
     }
 
@@ -215,7 +215,7 @@ fn may_answer(state: &State, caller: &Caller, question: &Question) -> bool {
 /// Whether a caller has the role that the rule of a policy asks for. While authentication is off, everybody has every role.
 fn has_role(state: &State, caller: &Caller, rule: &AskingRule) -> bool {
     let Some(role) = &rule.role else { return true };
-    caller.access.is_none() || is_granted(state, &caller.principal, &caller.namespace, role.as_str())
+    !caller.is_authenticated() || is_granted(state, &caller.principal, &caller.namespace, role.as_str())
 }
 
 /// The answer that a rule of a job gives to a question.

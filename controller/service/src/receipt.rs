@@ -12,8 +12,7 @@ use atlas_types::{
 };
 use serde_json::{Value, json};
 
-use crate::audit::Attempted;
-use crate::{Caller, Consistency, Error, Service};
+use crate::{Attempted, Caller, Consistency, Error, Service};
 
 /// The form of receipts.
 const FORM: u64 = 1;
@@ -24,7 +23,7 @@ impl Service {
     /// The receipt of a job that has ended. Where an audit is kept, a record in it says which one was given to whom.
     pub async fn receipt(&self, caller: &Caller, id: JobId, consistency: Consistency) -> Result<Receipt, Error> {
         let state = self.state(consistency).await?;
-        let job = self.job_in(caller, &state, id).await?;
+        let job = self.shared.job_in(caller, &state, id).await?;
         if !job.status.is_terminal() {
             return Err(Error::WrongStatus { status: job.status });
         }

@@ -25,7 +25,7 @@ impl Service {
     pub async fn resolve_job(&self, caller: &Caller, id: JobId, decision: Decision) -> Result<JobStatus, Error> {
         caller.may(Jobs::ResolveJob.id())?;
         let state = self.state(Consistency::Linearizable).await?;
-        let job = self.job_in(caller, &state, id).await?;
+        let job = self.shared.job_in(caller, &state, id).await?;
         let resolution = match decision {
             Decision::RunAgain => Resolution::RunAgain,
             Decision::Completed(output) => {

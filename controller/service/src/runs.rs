@@ -18,6 +18,7 @@ use std::time::Duration;
 
 use atlas_artifacts::hash;
 use atlas_contract::requirement::Requirement;
+use atlas_desk::ownership;
 use atlas_runs::Chain;
 use atlas_types::{
     CancelRun, Command, Event, EventRecord, ObjectName, Outcome, Run, RunDefinition, RunId, RunStatus, StartRun,
@@ -141,7 +142,7 @@ impl Service {
         timeout: Duration,
     ) -> Result<Value, Error> {
         let run = self.find_run(caller, id, Consistency::Linearizable).await?;
-        caller.may_see(&run.principal)?;
+        ownership::may_see(caller, &run.principal)?;
         let id = run.id;
         let ends = move |event: &EventRecord| matches!(&event.event, Event::Run { run, .. } if run.id == id && run.status.is_terminal());
         // Subscribed before it is looked at again, so that its end cannot be missed.
@@ -164,9 +165,9 @@ impl Service {
 
     /// Cancels a run and the job of its current step. False if it had ended.
     pub async fn cancel_chain_run(&self, caller: &Caller, id: &str) -> Result<bool, Error> {
-        caller.may_control_own()?;
+        ownership::may_control_own(caller)?;
         let run = self.find_run(caller, id, Consistency::Linearizable).await?;
-        caller.may_control_run(&run)?;
+        ownership::may_control(caller, Some(&run.principal))?;
         match self.propose(caller.request(Command::CancelRun(CancelRun { run: run.id }))).await? {
             Outcome::Cancelled { accepted } => Ok(accepted),
             _ => Err(Error::OutcomeUnknown),

@@ -3,20 +3,20 @@
 use std::ops::Deref;
 use std::sync::{Arc, Mutex};
 
-use atlas_artifacts::{Artifacts, Peers};
+use atlas_api::OperationId;
+use atlas_artifacts::{Artifacts, Peers, Query, QueryResult};
+use atlas_desk::{Audit, Desk, Standstill};
 use atlas_env::Env;
-use atlas_history::History;
+use atlas_history::{Gap, History, Part};
 use atlas_raft::Handle;
 use atlas_state::State;
 use atlas_telemetry::Metrics;
-use atlas_types::{Digest, EventSeq, Outcome, Payload, PayloadBody, Request};
+use atlas_types::{Digest, EventSeq, JobId, Outcome, Payload, Request};
 use bytes::Bytes;
 use tokio::sync::Semaphore;
 
-use crate::audit::Audit;
 use crate::authentication::Authentication;
 use crate::contracts::Contracts;
-use crate::desk::Desk;
 use crate::externals::Externals;
 use crate::issuers::Issuers;
 use crate::kept::{
@@ -28,7 +28,7 @@ use crate::series::{AGENTS_MAX, Series};
 use crate::stats::Stats;
 use crate::streams::Streams;
 use crate::waiters::Waiters;
-use crate::{Consistency, Error, Limits};
+use crate::{Caller, Consistency, Error, Limits};
 
 /// Explanations of jobs that are made at one time.
 const EXPLANATIONS_MAX: usize = 2;
@@ -69,7 +69,7 @@ pub struct Service {
 
 /// The desk, with what this controller keeps in memory for each subject.
 pub(crate) struct Shared {
-    desk: Desk,
+    pub(crate) desk: Arc<Desk>,
     pub(crate) wanted: Wanted,
     pub(crate) contracts: Contracts,
     pub(crate) waiters: Waiters,
@@ -83,8 +83,6 @@ pub(crate) struct Shared {
     pub(crate) policies: Policies,
     /// One permit for each explanation of a job that is made at one time.
     pub(crate) explanations: Semaphore,
-    /// How far the history was when it did not catch up in time.
-    pub(crate) stalled_history: Mutex<Option<EventSeq>>,
     pub(crate) bearers: Bearers,
     pub(crate) needs: Needs,
     pub(crate) model_limits: ModelLimits,
@@ -128,8 +126,10 @@ impl Service {
             env,
         } = parts;
         let events = EventLog::new(handle.applied().event_seq(), limits.events_recent_max);
+        let standstill = Standstill::default();
+        let desk = Desk { handle, history, artifacts, peers, metrics, limits, env, audit, standstill };
         let shared = Shared {
-            desk: Desk { handle, history, artifacts, peers, metrics, limits, env, audit },
+            desk: Arc::new(desk),
             wanted: Wanted::default(),
             contracts: Contracts::default(),
             waiters: Waiters::default(),
@@ -141,7 +141,6 @@ impl Service {
             evals: Evals::default(),
             policies: Policies::default(),
             explanations: Semaphore::new(EXPLANATIONS_MAX),
-            stalled_history: Mutex::default(),
             bearers: Bearers::default(),
             needs: Needs::default(),
             model_limits: ModelLimits::default(),
@@ -180,47 +179,49 @@ impl Service {
 
     /// The state with the required freshness.
     pub async fn state(&self, consistency: Consistency) -> Result<State, Error> {
-        match consistency {
-            Consistency::Linearizable => self.shared.read().await,
-            Consistency::Stale => Ok(self.shared.handle.applied()),
-        }
+        self.shared.state(consistency).await
     }
 
     /// Proposes one command and waits until its outcome is final.
     pub(crate) async fn propose(&self, request: Request) -> Result<Outcome, Error> {
-        let outcomes = self.shared.propose(vec![request]).await?;
-        // One request has one outcome. A leader that returns none is treated as if its answer was lost.
-        outcomes.into_iter().next().ok_or(Error::OutcomeUnknown)?.map_err(Error::from)
+        self.shared.propose(request).await
     }
 
     /// Makes a payload from JSON bytes: inline if small, otherwise stored as an artifact first.
     pub async fn payload(&self, bytes: Bytes) -> Result<Payload, Error> {
-        self.shared.payload(bytes).await.map_err(|error| Error::storing("the payload", error))
-    }
-
-    /// Bytes as an artifact, however few they are.
-    pub(crate) async fn artifact_of(&self, bytes: Bytes) -> Result<Payload, Error> {
-        let size_bytes = bytes.len() as u64;
-        self.shared.check_room().map_err(|error| Error::storing("the payload", error))?;
-        let stored = self.shared.artifacts.store(bytes).await;
-        let digest = stored.map_err(|error| Error::storing("the payload", error))?;
-        self.shared.metrics.artifact_bytes.inc_by(size_bytes);
-        Ok(Payload { key_id: 0, body: PayloadBody::Artifact { digest, size_bytes } })
+        self.shared.payload(bytes).await
     }
 
     /// The bytes of a payload.
     pub(crate) async fn bytes(&self, payload: &Payload) -> Result<Bytes, Error> {
-        match &payload.body {
-            PayloadBody::Inline(bytes) => Ok(Bytes::copy_from_slice(bytes)),
-            PayloadBody::Artifact { digest, .. } => self.artifact(*digest).await,
-        }
+        self.shared.bytes(payload).await
     }
 
     /// The bytes of an artifact.
     pub async fn artifact(&self, digest: Digest) -> Result<Bytes, Error> {
-        self.shared.artifacts.read(digest).await.map_err(|error| {
-            tracing::error!(error = &error as &dyn std::error::Error, "could not read an artifact");
-            Error::Artifact(error)
-        })
+        self.shared.artifact(digest).await
+    }
+
+    /// Refuses a caller that may not use an operation, and the denial goes to the audit under the name of the operation.
+    pub async fn admit(&self, caller: &Caller, operation: OperationId, object: &str) -> Result<(), Error> {
+        self.shared.admit(caller, operation, object).await
+    }
+
+    /// The job that a caller goes on waiting for: one that it submitted, or any if it may read jobs.
+    pub async fn awaited_job(&self, caller: &Caller, text: &str) -> Result<JobId, Error> {
+        self.shared.awaited_job(caller, text).await
+    }
+}
+
+/// Answers for peers.
+impl Service {
+    /// The part that this controller's history can give for a peer's gap.
+    pub async fn history_part(&self, gap: Gap) -> Result<Part, Error> {
+        self.shared.history_part(gap).await
+    }
+
+    /// Answers a peer's question about ended jobs. [`Error::HistoryBehind`] if this history has a gap as well.
+    pub async fn history_query(&self, through: EventSeq, query: Query) -> Result<QueryResult, Error> {
+        self.shared.history_query(through, query).await
     }
 }

@@ -29,7 +29,7 @@ impl Service {
         if issuers.is_empty() {
             return Err(unknown());
         }
-        let now = i64::try_from(self.now_ms() / 1_000).unwrap_or(i64::MAX);
+        let now = i64::try_from(self.shared.now_ms() / 1_000).unwrap_or(i64::MAX);
         let (mut refused, mut why) = (None, TokenError::UnknownKey);
         // The second time with keys that are read after the first.
         for _ in 0..2 {

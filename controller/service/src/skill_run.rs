@@ -39,7 +39,7 @@ impl Service {
             return Ok(Some(SkillEnd::Unfit(unfit)));
         }
         let called_from = Some(caller.namespace.clone());
-        let caller = Caller { namespace: Namespace::of_skills(), ..caller.clone() };
+        let caller = caller.clone().with_namespace(Namespace::of_skills());
         let (agent, version) = self.skill_agent(&caller, &spec).await?;
         let submission = Submission {
             version: Some(version.to_string()),

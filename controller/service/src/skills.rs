@@ -1,12 +1,13 @@
 //! Skills: deploying one from its package. Everything else about them is that of objects.
 
+use atlas_api::types::Skill;
 use atlas_env::chain;
 use atlas_mcp_spec::ServerSpec;
 use atlas_objects::{SkillProgram, SkillSpec};
 use atlas_package::SkillRuntime;
 use atlas_types::{Command, Expect, Object, ObjectKey, ObjectKind, ObjectName, PutObject, SPEC_BYTES_MAX};
 use bytes::Bytes;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::objects::{ShownObject, with_revision};
 use crate::{Caller, Consistency, Error, Service};
@@ -119,7 +120,7 @@ impl Service {
     }
 
     /// The skills of a namespace as Atlas for Python lists them, the oldest first.
-    pub async fn skills(&self, caller: &Caller, consistency: Consistency) -> Result<Vec<Value>, Error> {
+    pub async fn skills(&self, caller: &Caller, consistency: Consistency) -> Result<Vec<Skill>, Error> {
         let state = self.state(consistency).await?;
         let found =
             state.objects_of_kind(&ObjectKind::new(KIND)?).filter(|found| found.key.namespace == caller.namespace);
@@ -128,7 +129,7 @@ impl Service {
 
     /// The skills of a namespace, and after them the tools of peers as `PEER.TOOL`, by name. Clients outside get only the former, so that
     /// rings of clusters do not multiply names.
-    pub async fn skills_and_tools(&self, caller: &Caller, consistency: Consistency) -> Result<Vec<Value>, Error> {
+    pub async fn skills_and_tools(&self, caller: &Caller, consistency: Consistency) -> Result<Vec<Skill>, Error> {
         let mut all = self.skills(caller, consistency).await?;
         let state = self.state(consistency).await?;
         for peer in state.objects(&caller.namespace, &ObjectKind::new("mcp-server")?, None) {
@@ -137,18 +138,19 @@ impl Service {
                 continue;
             }
             let tools = spec.tools.iter().flatten().filter(|tool| !tool.ends_with('*'));
-            all.extend(tools.map(|tool| {
-                json!({
-                    "name": format!("{}.{tool}", peer.key.name), "version": REMOTE_VERSION,
-                    "description": format!("Remote tool: {tool}"), "input_schema": { "type": "object" }, "output_schema": { "type": "object" },
-                })
+            all.extend(tools.map(|tool| Skill {
+                name: format!("{}.{tool}", peer.key.name),
+                version: REMOTE_VERSION.to_owned(),
+                description: format!("Remote tool: {tool}"),
+                input_schema: Skill::any_object(),
+                output_schema: Skill::any_object(),
             }));
         }
         Ok(all)
     }
 
     /// One skill as Atlas for Python lists it.
-    pub async fn skill(&self, caller: &Caller, name: &str, consistency: Consistency) -> Result<Value, Error> {
+    pub async fn skill(&self, caller: &Caller, name: &str, consistency: Consistency) -> Result<Skill, Error> {
         let unknown =
             || Error::UnknownObject(format!("no such skill: \"{}\"", name.chars().take(255).collect::<String>()));
         let name = ObjectName::new(name).map_err(|_| unknown())?;
@@ -171,14 +173,14 @@ fn not_taken(name: &ObjectName, old: &[u8], new: &[u8]) -> Result<(), Error> {
     )))
 }
 
-fn shown(object: &Object) -> Option<Value> {
+fn shown(object: &Object) -> Option<Skill> {
     let spec = SkillSpec::read(&object.spec).ok()?;
     let schema = |text: &str| serde_json::from_str::<Value>(text).unwrap_or_default();
-    Some(json!({
-        "name": object.key.name.as_str(),
-        "version": spec.version,
-        "description": spec.description,
-        "input_schema": schema(&spec.input_schema),
-        "output_schema": schema(&spec.output_schema),
-    }))
+    Some(Skill {
+        name: object.key.name.as_str().to_owned(),
+        input_schema: schema(&spec.input_schema),
+        output_schema: schema(&spec.output_schema),
+        version: spec.version,
+        description: spec.description,
+    })
 }

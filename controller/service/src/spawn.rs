@@ -159,7 +159,7 @@ impl Service {
             let state = self.state(Consistency::Stale).await?;
             let job = match state.job(id) {
                 Some(job) => job.clone(),
-                None => self.job_in(&child.caller, &state, id).await?,
+                None => self.shared.job_in(&child.caller, &state, id).await?,
             };
             let job = match job {
                 job if job.status.is_terminal() => job,
@@ -178,9 +178,9 @@ impl Service {
 
     async fn last_of_family(&self, child: &Child) -> Result<std::sync::Arc<Job>, Error> {
         let state = self.shared.current().await?;
-        let mut job = self.job_in(&child.caller, &state, child.job).await?;
+        let mut job = self.shared.job_in(&child.caller, &state, child.job).await?;
         while let Some(next) = job.successor {
-            job = self.job_in(&child.caller, &state, next).await?;
+            job = self.shared.job_in(&child.caller, &state, next).await?;
         }
         Ok(job)
     }

@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use atlas_artifacts::{ArtifactError, digest_of};
+use atlas_desk::on_behalf;
 use atlas_format::decode_steps;
 use atlas_types::{
     Command, ErrorKind, FencingToken, Fold, FoldSteps, JobId, Journal, Payload, PayloadBody, RecordSteps, Rejection,
@@ -64,7 +65,7 @@ impl Service {
     pub(crate) fn holder(&self, job: JobId, token: FencingToken) -> Option<Caller> {
         let state = self.shared.handle.applied();
         let job = state.job(job).filter(|job| job.lease.as_ref().is_some_and(|lease| lease.token == token))?;
-        Some(Caller::job(job))
+        Some(on_behalf::job(job))
     }
 
     async fn propose_steps(&self, caller: &Caller, step: u64, command: Command) -> Result<StepsResult, Error> {

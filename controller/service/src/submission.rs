@@ -5,15 +5,13 @@ use std::sync::Arc;
 
 use atlas_artifacts::hash;
 use atlas_types::{
-    AgentName, CONVERSATION_METADATA, Job, Micros, Namespace, QuestionRule, RequestId, Spawner, Timestamp,
+    AgentName, CALLED_FROM_METADATA, CONVERSATION_METADATA, Job, JobId, Micros, Namespace, Payload, QuestionRule,
+    RequestId, SpawnedBy, Spawner, SubmitJob, Timestamp, Verdict,
 };
 use bytes::Bytes;
 use serde_json::{Map, Value};
 
 use crate::{Error, json, labels};
-
-/// The member of the metadata of a run of a skill with the namespace that called it. Only controllers set it.
-const CALLED_FROM: &str = "_called_from";
 
 /// The namespace that called a skill, as its job tells it. The metadata of a trigger's job is that of whoever wrote the trigger.
 pub(crate) fn called_from(job: &Job) -> Option<Namespace> {
@@ -21,7 +19,7 @@ pub(crate) fn called_from(job: &Job) -> Option<Namespace> {
     if metadata.contains_key("_trigger_id") {
         return None;
     }
-    Namespace::new(metadata.get(CALLED_FROM)?.as_str()?).ok()
+    Namespace::new(metadata.get(CALLED_FROM_METADATA)?.as_str()?).ok()
 }
 
 /// A job to be submitted.
@@ -106,6 +104,36 @@ impl Submission {
         }
     }
 
+    /// What an ended job asked for, as a new submission.
+    pub(crate) fn again(job: &Job, input: Bytes) -> Self {
+        Self {
+            version: job.pin.as_ref().map(|pin| pin.version.to_string()),
+            priority: job.priority,
+            labels: job.labels.clone(),
+            execution_timeout: job.execution_timeout,
+            questions: job.questions.clone(),
+            budget_nanodollars: job.budget_nanodollars,
+            waits_for_node: Some(job.waits_for_node),
+            ..Self::new(job.agent.clone(), input)
+        }
+    }
+
+    /// The command for it, without what the cluster adds: policies, and whether it waits for a node.
+    pub(crate) fn command(&self, id: JobId, verdict: Verdict, input: Payload) -> SubmitJob {
+        SubmitJob {
+            priority: self.priority,
+            metadata: self.metadata(),
+            labels: self.labels.clone(),
+            execution_timeout: self.execution_timeout,
+            spawner: self.family.as_ref().map(|family| SpawnedBy::Attempt(family.spawner)),
+            not_before: self.not_before,
+            bearer: self.bearer,
+            budget_nanodollars: self.budget_nanodollars,
+            questions: self.questions.clone(),
+            ..SubmitJob::new(id, self.agent.clone(), verdict, input)
+        }
+    }
+
     /// Refuses requests that are invalid in any state.
     pub(crate) fn check(&self) -> Result<(), Error> {
         labels::check(&self.labels)?;
@@ -132,7 +160,7 @@ impl Submission {
             members.insert(CONVERSATION_METADATA.to_owned(), turn.name.as_str().into());
         }
         if let Some(namespace) = &self.called_from {
-            members.insert(CALLED_FROM.to_owned(), namespace.as_str().into());
+            members.insert(CALLED_FROM_METADATA.to_owned(), namespace.as_str().into());
         }
         Value::Object(members).to_string().into_bytes().into()
     }

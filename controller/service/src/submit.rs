@@ -4,11 +4,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use atlas_contract::{Violation, joined};
+use atlas_desk::on_behalf;
 use atlas_duty::waits_for_node;
 use atlas_state::State;
 use atlas_types::{
     AgentKind, AgentPin, AgentVersion, Command, Door, Failure, FailureKind, JobId, Origin, Outcome, Payload, PolicyRef,
-    Rejection, Request, RequiredAgent, SpawnedBy, SubmitJob, Verdict,
+    Rejection, Request, RequiredAgent, SubmitJob, Verdict,
 };
 use bytes::Bytes;
 use serde_json::Value;
@@ -51,20 +52,8 @@ impl<'s> Draft<'s> {
     /// The request. None until the input is stored.
     fn request(&self, verdict: Verdict, waits_for_node: bool, policies: Vec<PolicyRef>) -> Option<Request> {
         let Self { submission, origin, id, stored, .. } = self;
-        let command = Command::SubmitJob(SubmitJob {
-            priority: submission.priority,
-            metadata: submission.metadata(),
-            labels: submission.labels.clone(),
-            execution_timeout: submission.execution_timeout,
-            spawner: submission.family.as_ref().map(|family| SpawnedBy::Attempt(family.spawner)),
-            not_before: submission.not_before,
-            bearer: submission.bearer,
-            budget_nanodollars: submission.budget_nanodollars,
-            waits_for_node,
-            questions: submission.questions.clone(),
-            policies,
-            ..SubmitJob::new(*id, submission.agent.clone(), verdict, stored.clone()?)
-        });
+        let command = submission.command(*id, verdict, stored.clone()?);
+        let command = Command::SubmitJob(SubmitJob { waits_for_node, policies, ..command });
         Some(Request { origin: origin.clone(), command })
     }
 }
@@ -189,7 +178,7 @@ impl Service {
     ) -> Result<JobId, Error> {
         let Intended { id, .. } = intended;
         // On the heap: what is awaited here is large, and stacks of threads are not.
-        let carrying = match &caller.inbound {
+        let carrying = match on_behalf::credential(caller) {
             Some(_) => Box::pin(self.hold_inbound(caller, submission, intended)).await?,
             None => None,
         };
@@ -256,7 +245,7 @@ impl Service {
             if requests.is_empty() {
                 return Ok(());
             }
-            let outcomes = self.shared.propose(requests).await?;
+            let outcomes = self.shared.propose_all(requests).await?;
             let mut outcomes = outcomes.into_iter();
             for place in places {
                 let Some(draft) = drafts.get_mut(place) else { continue };
@@ -350,7 +339,7 @@ impl Service {
     /// True if a job is this submission, and not another job that happened to draw the same id.
     async fn is_it(&self, caller: &Caller, draft: &Draft<'_>, id: JobId) -> Result<bool, Error> {
         let Draft { submission, stored, .. } = draft;
-        match self.job_in(caller, &self.shared.read().await?, id).await {
+        match self.shared.job_in(caller, &self.shared.read().await?, id).await {
             Ok(job) => {
                 let same_input = stored.as_ref() == Some(&job.input);
                 Ok(job.agent == submission.agent && same_input && job.labels == submission.labels)

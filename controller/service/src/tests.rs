@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use atlas_env::Env;
-use atlas_history::{Ended, Gap, History, HistoryError, SqliteHistory};
+use atlas_history::{EndedJob, Gap, History, HistoryError, SqliteHistory};
 use atlas_telemetry::Metrics;
 use atlas_types::{
     Attempt, Command, Digest, Door, Event, EventRecord, EventSeq, Failure, FailureKind, Job, JobChange, JobId,
@@ -112,7 +112,7 @@ impl Node {
     async fn miss(&self, other: &Self) {
         let through = other.service.handle().applied().event_seq();
         other.service.shared.known(through).await.expect("written");
-        self.history.resync(Vec::<Ended>::new(), through).await.expect("queued");
+        self.history.resync(Vec::<EndedJob>::new(), through).await.expect("queued");
         self.service.shared.known(through).await.expect("written");
     }
 

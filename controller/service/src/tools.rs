@@ -15,10 +15,9 @@ use atlas_contract::platform::{self, LOOKUP};
 use atlas_types::{Job, JobId, MODEL_TOKEN, Spawner, TEAM, ToolEnd, ToolRequest};
 use serde_json::{Map, Value};
 
-use crate::audit::{Attempted, is_denial};
 use crate::contracts::Known;
 use crate::skill_run::undeclared;
-use crate::{Caller, Error, Service};
+use crate::{Attempted, Caller, Error, Service, is_denial};
 
 /// Most bytes of a result: as much as a frame to a worker holds.
 const TOOL_BYTES_MAX: usize = 1 << 20;
@@ -126,7 +125,7 @@ impl Service {
 
     /// Carries out a call, and records it if it is denied.
     async fn dispatch(&self, call: &Call<'_>) -> Result<Value, NoResult> {
-        let stands_for = operation(call.tool);
+        let stands_for = tool_operation(call.tool);
         let result = match stands_for.map_or(Ok(()), |operation| call.caller.may(operation)) {
             Ok(()) => self.carry_out(call).await,
             Err(error) => Err(error.into()),
@@ -162,8 +161,8 @@ impl Service {
     }
 }
 
-/// The operation that a tool stands for. What an agent declares is looked up for every job, and the health is public.
-fn operation(tool: &str) -> Option<OperationId> {
+/// The operation that a tool of the platform stands for. What an agent declares is looked up for every job, and the health is public.
+pub fn tool_operation(tool: &str) -> Option<OperationId> {
     Some(match tool {
         "atlas.registry.list" | "atlas.registry.search" => Agents::ListAgents.id(),
         "atlas.registry.describe" => Agents::GetAgent.id(),

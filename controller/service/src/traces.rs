@@ -69,7 +69,7 @@ impl Service {
         let unknown = |error| if matches!(error, Error::UnknownJob) { Error::UnknownTrace } else { error };
         let id = self.job_id(caller, id).await.map_err(unknown)?;
         let state = self.state(consistency).await?;
-        let job = self.job_in(caller, &state, id).await.map_err(unknown)?;
+        let job = self.shared.job_in(caller, &state, id).await.map_err(unknown)?;
         if !is_traced(&job) {
             return Err(Error::UnknownTrace);
         }

@@ -38,12 +38,12 @@ impl Service {
         id: JobId,
         left: &mut usize,
     ) -> Result<Tree, Error> {
-        let root = self.job_in(caller, state, id).await?;
+        let root = self.shared.job_in(caller, state, id).await?;
         // A retry of a spawned job is a child of the same parent.
         let mut next = root.successor.filter(|_| root.spawned.is_none());
         let mut family = tree(state, root, left);
         while let Some(id) = next.filter(|_| *left > 0) {
-            let Ok(job) = self.job_in(caller, state, id).await else { break };
+            let Ok(job) = self.shared.job_in(caller, state, id).await else { break };
             next = job.successor;
             family.retries.push(tree(state, job, left));
         }

@@ -2,16 +2,17 @@
 
 use std::sync::Arc;
 
+use atlas_desk::on_behalf;
 use atlas_raft::ProposeError;
 use atlas_types::{
-    Command, Door, Event, EventRecord, EventSeq, Namespace, Object, ObjectKind, Observation, ObserveObjects, Origin,
-    Payload, PayloadBody, Request,
+    Command, Event, EventRecord, EventSeq, Namespace, Object, ObjectKind, Observation, ObserveObjects, Origin, Payload,
+    PayloadBody, Request,
 };
 
 use crate::cluster_events::EventLabel;
 use crate::events::{Follow, Reader};
 use crate::service::Shared;
-use crate::{Caller, Error, Service, json};
+use crate::{Error, Service, json};
 
 /// The most observations in one command, so that it fits into an entry with the largest statuses.
 const OBSERVATIONS_MAX: usize = 64;
@@ -25,7 +26,7 @@ impl Service {
 
     /// A reader of the events that a namespace may see. [`Error::EventsGone`] if events after `after` were dropped.
     pub async fn follow_namespace(&self, namespace: &Namespace, after: EventSeq) -> Result<Reader, Error> {
-        let caller = Caller { namespace: namespace.clone(), ..Caller::cluster(Door::Duty) };
+        let caller = on_behalf::cluster_in(namespace.clone());
         self.follow(&caller, Follow { after: Some(after), ..Follow::default() }).await
     }
 

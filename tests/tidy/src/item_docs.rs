@@ -6,13 +6,14 @@ use std::path::Path;
 use crate::tree;
 
 /// Crates whose public items others read.
-const CRATES: [&str; 28] = [
+const CRATES: [&str; 29] = [
     "agents/bundled",
     "agents/contract",
     "agents/model",
     "agents/package",
     "cli/dev",
     "cli/offline",
+    "controller/desk",
     "controller/duty",
     "controller/histogram",
     "controller/history",

@@ -58,8 +58,15 @@ fn workers_and_controllers_do_not_know_each_other() {
         let table: toml::Table = toml::from_str(&tree::read(&path)).expect("manifests are TOML");
         let dependencies = table.get("dependencies").and_then(toml::Value::as_table);
         for name in dependencies.into_iter().flatten().map(|(name, _)| name.as_str()) {
-            let controller =
-                ["atlas-state", "atlas-scheduler", "atlas-duty", "atlas-replica", "atlas-raft", "atlas-history"];
+            let controller = [
+                "atlas-state",
+                "atlas-scheduler",
+                "atlas-duty",
+                "atlas-replica",
+                "atlas-raft",
+                "atlas-history",
+                "atlas-desk",
+            ];
             let controller = controller.contains(&name) || name == "atlas-service" || name == "atlas-controller";
             let worker = ["atlas-slots", "atlas-inventory", "atlas-worker"].contains(&name);
             if (side("worker") && controller)

@@ -4,14 +4,15 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use atlas_desk::on_behalf;
 use atlas_objects::ConversationSpec;
 use atlas_raft::Leadership;
 use atlas_state::State;
-use atlas_types::{Door, Expect, JobId, Object, ObjectKind};
+use atlas_types::{Expect, JobId, Object, ObjectKind};
 
 use super::{FORGOTTEN_AFTER, KIND, spec_of};
 use crate::service::Shared;
-use crate::{Caller, Error, Service};
+use crate::{Error, Service};
 
 /// How often the leader looks for conversations that have expired.
 const LOOK_EVERY: Duration = Duration::from_secs(600);
@@ -47,7 +48,7 @@ impl Service {
         let expired: Vec<Arc<Object>> = expired.take(AT_ONCE).cloned().collect();
         let mut removed = 0;
         for object in expired {
-            let caller = Caller { namespace: object.key.namespace.clone(), ..Caller::cluster(Door::Duty) };
+            let caller = on_behalf::cluster_in(object.key.namespace.clone());
             let expect = Expect::Revision(object.revision);
             match self.remove_conversation(&caller, object.key.name.as_str(), expect).await {
                 Ok(()) => removed += 1,

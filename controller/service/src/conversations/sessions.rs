@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
+use atlas_desk::on_behalf;
 use atlas_state::State;
-use atlas_types::{AgentName, Door, JobId, LEFT_METADATA, Object, ObjectKey, ObjectName};
+use atlas_types::{AgentName, JobId, LEFT_METADATA, Object, ObjectKey, ObjectName};
 use serde_json::{Map, Value};
 
 use super::mapping::{CONVERSATION, MESSAGE};
@@ -186,7 +187,7 @@ impl Service {
         let state = self.state(consistency).await?;
         let Some(turn) = state.object(key).and_then(|object| spec_of(object).ok()?.turn) else { return Ok(()) };
         let Ok(job) = turn.job.parse::<JobId>() else { return Ok(()) };
-        let caller = Caller { namespace: key.namespace.clone(), ..Caller::cluster(Door::Duty) };
+        let caller = on_behalf::cluster_in(key.namespace.clone());
         match self.settle_turn(&caller, key, job).await {
             Err(_) if matches!(consistency, Consistency::Stale) => Ok(()),
             settled => settled.map(drop),

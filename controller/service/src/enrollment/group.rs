@@ -58,7 +58,7 @@ impl Service {
                 Expect::Revision(object.revision)
             }
         };
-        let members = Members::of(&state, self.now_ms(), member.life)?;
+        let members = Members::of(&state, self.shared.now_ms(), member.life)?;
         if expect == Expect::Absent && members.count >= MEMBERS_MAX && members.unused.is_empty() {
             return Err(Error::GroupFull { max: MEMBERS_MAX });
         }

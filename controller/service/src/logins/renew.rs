@@ -4,10 +4,11 @@
 
 use std::time::Duration;
 
+use atlas_desk::on_behalf;
 use atlas_model::{CallError, CallErrorKind};
 use atlas_oauth::Tokens;
 use atlas_objects::SecretSpec;
-use atlas_types::{Door, Job, Object, ObjectKey, ObjectKind, ObjectName, ToolEnd};
+use atlas_types::{Job, Object, ObjectKey, ObjectKind, ObjectName, ToolEnd};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
@@ -95,7 +96,7 @@ impl Service {
     async fn token(&self, owner: &ObjectKey, refused: Option<u64>) -> Result<Given, CallError> {
         let internal = |error: &Error| CallError::new(CallErrorKind::Connection, error.to_string());
         let _turn = self.shared.renewals.take(owner).await;
-        let caller = Caller { namespace: owner.namespace.clone(), ..Caller::cluster(Door::Duty) };
+        let caller = on_behalf::cluster_in(owner.namespace.clone());
         let mut renewed = false;
         loop {
             let state = self.state(Consistency::Linearizable).await.map_err(|error| internal(&error))?;

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use atlas_desk::on_behalf;
 use atlas_state::State;
 use atlas_types::{
-    AgentPin, AgentVersion, Command, ConsultOrchestrator, Door, FailureKind, Job, JobStatus, Micros, Namespace, Outcome,
+    AgentPin, AgentVersion, Command, ConsultOrchestrator, FailureKind, Job, JobStatus, Micros, Namespace, Outcome,
 };
 use bytes::Bytes;
 use serde_json::{Value, json};
@@ -73,7 +74,7 @@ impl Service {
         let pin = AgentPin { version: agent.version, digest: agent.digest };
         let mut waiter = self.shared.waiters.wait(id);
         let command = ConsultOrchestrator { id, agent: agent.name.clone(), pin, input, timeout };
-        let caller = Caller { namespace: agent.namespace.clone(), ..Caller::cluster(Door::Duty) };
+        let caller = on_behalf::cluster_in(agent.namespace.clone());
         match self.propose(caller.request(Command::ConsultOrchestrator(command))).await? {
             Outcome::Submitted { .. } => {}
             _ => return Err(Error::OutcomeUnknown.into()),
@@ -86,7 +87,7 @@ impl Service {
         };
         let ended = match ended {
             Some(job) => job,
-            None => self.job_in(&system(), &self.shared.current().await?, id).await?,
+            None => self.shared.job_in(&system(), &self.shared.current().await?, id).await?,
         };
         self.answers(&ended).await
     }
@@ -122,5 +123,5 @@ impl Service {
 
 /// The caller of the cluster's own jobs.
 fn system() -> Caller {
-    Caller { namespace: Namespace::system(), ..Caller::cluster(Door::Duty) }
+    on_behalf::cluster_in(Namespace::system())
 }

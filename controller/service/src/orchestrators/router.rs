@@ -5,13 +5,14 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use atlas_desk::on_behalf;
 use atlas_env::Task;
 use atlas_objects::{Fallback, RoutingSpec};
 use atlas_raft::Leadership;
 use atlas_state::{Routing, State};
 use atlas_types::{
-    AgentName, Command, Decider, Decision, Door, EventSeq, Failure, FailureKind, Job, Micros, Namespace, Object,
-    ObjectKind, Origin, Principal, Request, RouteJob, Verdict,
+    AgentName, Command, Decider, Decision, EventSeq, Failure, FailureKind, Job, Micros, Namespace, Object, ObjectKind,
+    Origin, Principal, Request, RouteJob, Verdict,
 };
 use bytes::Bytes;
 
@@ -19,7 +20,7 @@ use super::candidate::Candidate;
 use super::teller::Teller;
 use crate::service::Shared;
 use crate::wish::{Will, Wish};
-use crate::{Caller, Error, Service, Submission};
+use crate::{Error, Service, Submission};
 
 /// Most jobs that are decided on in one call.
 pub(super) const WINDOW: usize = 16;
@@ -199,7 +200,7 @@ impl Service {
             let short: String = agent.chars().take(255).collect();
             return Ok(Decision::Reject(format!("Pool error: Agent not found or no implementation: {short}").into()));
         };
-        let caller = Caller { namespace, principal, ..Caller::cluster(Door::Duty) };
+        let caller = on_behalf::principal(on_behalf::cluster_in(namespace), principal);
         let submission = Submission { priority, ..Submission::new(agent.clone(), input) };
         let verdict = match self.judge(&caller, &submission, &self.shared.handle.applied()).await {
             Ok(verdict) => verdict,

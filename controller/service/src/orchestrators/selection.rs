@@ -47,7 +47,7 @@ impl Service {
         }
         for _ in 0..CONFLICTS_MAX {
             let (mut spec, expect) = match self.object(caller, "routing", ROUTING, Consistency::Linearizable).await {
-                Ok(shown) => (shown.value["spec"].clone(), Expect::Revision(shown.revision)),
+                Ok(shown) => (shown.value.spec, Expect::Revision(shown.revision)),
                 Err(Error::UnknownObject(_)) => (json!({}), Expect::Absent),
                 Err(error) => return Err(error),
             };

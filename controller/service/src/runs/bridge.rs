@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use atlas_desk::on_behalf;
 use atlas_mediation::{ATTEMPTS_MAX, Bridge, MediationError};
 use atlas_objects::models_of_tier;
 use atlas_package::{PackFile, pack_files};
@@ -43,7 +44,7 @@ pub(super) async fn convert(
     if models_of_tier(state, &run.namespace, TIER).is_empty() {
         return Ok(Some(Next::no_model(plan, index)));
     }
-    let caller = Caller { principal: run.principal.clone(), trace: run.trace, ..caller_of(run) };
+    let caller = on_behalf::principal(caller_of(run), run.principal.clone()).with_trace(run.trace);
     let name = AgentName::new(AGENT)?;
     if state.agent(&run.namespace, &name, VERSION).is_none() {
         let file = PackFile { path: "agent.yaml".to_owned(), bytes: CONTRACT.into(), executable: false };

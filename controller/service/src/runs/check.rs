@@ -18,7 +18,7 @@ impl Service {
             ChainSource::Given(document) => super::read(&document)?,
             ChainSource::Named(name) => {
                 let object = self.object(caller, "chain", &name, Consistency::Stale).await?;
-                let chain = Chain::stored(&name, &object.value["spec"]);
+                let chain = Chain::stored(&name, &object.value.spec);
                 chain.map_err(|error| Error::Malformed(format!("Invalid chain definition: {error}")))?
             }
         };

@@ -8,13 +8,14 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
+use atlas_desk::on_behalf;
 use atlas_duty::{plan_step, waits_for_node};
 use atlas_raft::Leadership;
 use atlas_runs::{Chain, Next, Plan, PlannedStep, StepInput, context, next, step_job, unknown_agents};
 use atlas_state::State;
 use atlas_types::{
-    AdvanceRun, AgentName, AgentVersion, CancelRun, Command, Door, Event, EventRecord, Failure, FailureKind, JobId,
-    Origin, Rejection, Request, Run, RunFailure, RunFault, RunNext, RunStatus, SubmitJob, Timestamp, Verdict, Version,
+    AdvanceRun, AgentName, AgentVersion, CancelRun, Command, Event, EventRecord, Failure, FailureKind, JobId, Origin,
+    Rejection, Request, Run, RunFailure, RunFault, RunNext, RunStatus, SubmitJob, Timestamp, Verdict, Version,
 };
 use bytes::Bytes;
 use futures::StreamExt as _;
@@ -336,7 +337,7 @@ async fn verdict(
     match agent.filter(|agent| agent.digest.hex() == planned.digest) {
         Some(agent) => {
             // The step is the job of the one who started the run.
-            let caller = Caller { principal: run.principal.clone(), ..caller_of(run) };
+            let caller = on_behalf::principal(caller_of(run), run.principal.clone());
             service.judge_version(&caller, agent, (input, run.priority), state).await
         }
         None => {
@@ -347,5 +348,5 @@ async fn verdict(
 }
 
 pub(super) fn caller_of(run: &Run) -> Caller {
-    Caller { namespace: run.namespace.clone(), ..Caller::cluster(Door::Duty) }
+    on_behalf::cluster_in(run.namespace.clone())
 }

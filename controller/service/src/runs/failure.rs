@@ -38,7 +38,7 @@ impl Service {
         let job = loop {
             shown["job_id"] = json!(next.to_string());
             // What is not kept any more has nothing to show.
-            let Ok(job) = self.job_in(&caller, &state, next).await else { return Ok(shown) };
+            let Ok(job) = self.shared.job_in(&caller, &state, next).await else { return Ok(shown) };
             match job.successor {
                 Some(successor) => next = successor,
                 None => break job,

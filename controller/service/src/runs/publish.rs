@@ -4,10 +4,11 @@
 //! revision of the chain, and a number that rises when the schemas of its first or last agent change. An agent that somebody
 //! registered under the name comes first.
 
+use atlas_desk::on_behalf;
 use atlas_package::{PackFile, pack_files};
 use atlas_runs::Chain;
 use atlas_state::State;
-use atlas_types::{AgentName, AgentVersion, Door, Namespace, Object, ObjectKey, ObjectKind, ObjectName, level};
+use atlas_types::{AgentName, AgentVersion, Namespace, Object, ObjectKey, ObjectKind, ObjectName, level};
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use serde_json::{Value, json};
@@ -111,7 +112,7 @@ impl Service {
         let file =
             PackFile { path: "agent.yaml".to_owned(), bytes: document.to_string().into_bytes(), executable: false };
         let package = pack_files(vec![file]).map_err(|error| Error::internal("pack a chain", &error))?;
-        let cluster = Caller { namespace: caller.namespace.clone(), ..Caller::cluster(Door::Duty) };
+        let cluster = on_behalf::cluster_in(caller.namespace.clone());
         self.register_made(&cluster, package.bytes.into()).await?;
         Ok(Some(self.shared.read().await?))
     }

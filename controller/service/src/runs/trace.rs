@@ -24,7 +24,7 @@ impl Service {
             let mut next = Some(step.job);
             while let Some(id) = next.filter(|_| steps.len() < JOBS_MAX) {
                 // Jobs that were erased or deleted have no trace.
-                let Ok(job) = self.job_in(caller, &state, id).await else { break };
+                let Ok(job) = self.shared.job_in(caller, &state, id).await else { break };
                 next = job.successor;
                 if is_traced(&job) {
                     steps.push(self.trace_of(&state, job).await?);

@@ -26,7 +26,7 @@ async fn an_object_is_written_read_and_deleted() {
     let made = node.put("namespace", "a", Expect::Absent, json!({ "agents_max": 5 })).await.expect("made");
     let again = node.put("namespace", "a", Expect::Any, json!({ "agents_max": 5 })).await.expect("the same");
     assert_eq!(made, again);
-    assert_eq!(made.value["spec"], json!({ "agents_max": 5 }));
+    assert_eq!(made.value.spec, json!({ "agents_max": 5 }));
     assert_eq!(service.object(&caller, "namespace", "a", Consistency::Linearizable).await.expect("found"), made);
 
     let mut change = ObjectChange {
@@ -36,7 +36,7 @@ async fn an_object_is_written_read_and_deleted() {
         dry_run: true,
     };
     let tried = service.put_object(&caller, &change, BTreeMap::new(), &json!({})).await.expect("a dry run");
-    assert_eq!(tried.value["spec"], json!({}));
+    assert_eq!(tried.value.spec, json!({}));
     service.delete_object(&caller, &change).await.expect("a dry run");
     assert_eq!(service.object(&caller, "namespace", "a", Consistency::Stale).await.expect("still there"), made);
 
@@ -93,7 +93,7 @@ async fn lists_have_pages_and_a_filter() {
     let list = async |filter: ObjectFilter| {
         let (objects, next) =
             node.service.objects(&caller(), "namespace", &filter, Consistency::Stale).await.expect("a list");
-        let names = objects.iter().map(|object| object["metadata"]["name"].as_str().unwrap_or_default().to_owned());
+        let names = objects.iter().map(|object| object.metadata.name.clone());
         (names.collect::<Vec<_>>().join(" "), next)
     };
     assert_eq!(list(ObjectFilter { limit: 2, ..ObjectFilter::default() }).await, ("a b".into(), Some("b".into())));

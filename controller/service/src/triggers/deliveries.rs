@@ -1,6 +1,6 @@
 //! What happened to the calls of webhooks: who called, under which delivery id, and the outcome.
 
-use serde_json::{Value, json};
+use atlas_api::types;
 
 use super::HookAnswer;
 use crate::kept::{CALLS_MAX, Delivery, Outcome, short};
@@ -28,28 +28,28 @@ impl Service {
     }
 
     /// The latest calls of a webhook that reached this controller.
-    pub async fn deliveries(&self, caller: &Caller, trigger: &str, most: usize) -> Result<Vec<Value>, Error> {
+    pub async fn deliveries(&self, caller: &Caller, trigger: &str, most: usize) -> Result<Vec<types::Delivery>, Error> {
         self.trigger(caller, trigger, crate::View::Plain, crate::Consistency::Linearizable).await?;
         let found = self.shared.deliveries.of(&caller.namespace, trigger, most.min(CALLS_MAX));
         Ok(found.iter().map(shown).collect())
     }
 }
 
-fn shown(delivery: &Delivery) -> Value {
+fn shown(delivery: &Delivery) -> types::Delivery {
     let (outcome, job, code, error) = match &delivery.outcome {
         Outcome::Fired(job) => ("fired", job.as_str(), "", ""),
         Outcome::Greeted => ("greeted", "", "", ""),
         Outcome::Repeated(job) => ("repeated", job.as_str(), "", ""),
         Outcome::Refused(code, error) => ("refused", "", *code, error.as_str()),
     };
-    json!({
-        "at": delivery.at.0 as f64 / 1e6,
-        "from": delivery.sender.address.map(|address| address.to_string()).unwrap_or_default(),
-        "program": delivery.sender.program,
-        "delivery": delivery.id,
-        "outcome": outcome,
-        "job_id": job,
-        "code": code,
-        "error": error,
-    })
+    types::Delivery {
+        at: delivery.at.0 as f64 / 1e6,
+        from: delivery.sender.address.map(|address| address.to_string()).unwrap_or_default(),
+        program: delivery.sender.program.clone(),
+        delivery: delivery.id.clone(),
+        outcome: outcome.to_owned(),
+        job_id: job.to_owned(),
+        code: code.to_owned(),
+        error: error.to_owned(),
+    }
 }

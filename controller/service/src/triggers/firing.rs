@@ -95,7 +95,7 @@ impl Service {
                 start: Some(start),
             };
             let request = Request { origin: origin.clone(), command: Command::FireTrigger(command) };
-            let outcome = self.shared.propose(vec![request]).await?.into_iter().next();
+            let outcome = self.shared.propose_all(vec![request]).await?.into_iter().next();
             match outcome.ok_or(Error::OutcomeUnknown)? {
                 Ok(outcome) => {
                     self.shared.metrics.trigger_firings.inc();
@@ -167,13 +167,10 @@ impl Service {
         let verdict = self.judge(caller, &submission, state).await?;
         let input = self.store_input(&submission).await?;
         Ok(TriggerStart::Job(Box::new(SubmitJob {
-            priority: submission.priority,
             metadata,
-            labels: submission.labels,
             waits_for_node: waits_for_node(state, &caller.namespace, None),
-            questions: submission.questions,
             policies: self.policies_of(state, &caller.namespace),
-            ..SubmitJob::new(self.draw_id(), submission.agent, verdict, input)
+            ..submission.command(self.draw_id(), verdict, input)
         })))
     }
 }

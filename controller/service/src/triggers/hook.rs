@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use atlas_artifacts::{digest_of, hash};
+use atlas_desk::on_behalf;
 use atlas_objects::{SealedVersion, SecretProvider, SecretSpec};
 use atlas_state::State;
 use atlas_triggers::{Call, Kind, superseded};
@@ -95,7 +96,7 @@ impl Service {
         let wanted = Wanted { by: FiredBy::Webhook, tick: None, input: &input, known_by };
         // Anybody may call it. The job is that of whoever changed the trigger last, as if the time had fired it: nobody approves a job of his
         // own by calling without a token.
-        let caller = Caller { principal: trigger.object.by.clone(), ..caller.clone() };
+        let caller = on_behalf::principal(caller.clone(), trigger.object.by.clone());
         self.fire_wanted(&caller, id, &wanted, accepts, unknown).await.map(HookAnswer::Started)
     }
 

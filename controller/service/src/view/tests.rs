@@ -17,7 +17,7 @@ use super::*;
 #[test]
 fn the_plain_view_has_no_members_of_ours() {
     let metadata =
-        br#"{"_trace_model":"m","_error_at":"/a: type","_limits":"cpu not enforced","_error_type":"KeyError"}"#;
+        br#"{"_trace_model":"m","_error_at":"/a: type","_limits":"cpu not enforced","_error_type":"KeyError","_called_from":"a"}"#;
     assert_eq!(&*without_ours(metadata), br#"{"_trace_model":"m"}"#);
     assert_eq!(&*without_ours(b"{\"a\":1}"), b"{\"a\":1}");
 }

@@ -9,12 +9,11 @@ use std::sync::{Arc, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use atlas_artifacts::{Query, QueryResult};
-use atlas_history::{Gap, HistoryError, JobFilter, Listed, Part, StoredEvent};
+use atlas_history::{Gap, HistoryError, JobFilter, JobKey, Part, StoredEvent};
 use atlas_state::State;
 use atlas_types::{EventSeq, Job, JobId};
 
-use crate::service::Shared;
-use crate::{Error, Service};
+use crate::{Desk, Error};
 
 /// The time limit for this controller's own history to catch up. It is usually behind by a fraction of a second.
 const OWN_MAX: Duration = Duration::from_secs(5);
@@ -24,9 +23,9 @@ const PART_BYTES_MAX: usize = 1 << 20;
 const JOBS_MAX: usize = 32;
 
 /// Reads for this controller.
-impl Shared {
+impl Desk {
     /// A job that is not in `state`.
-    pub(crate) async fn archived(&self, state: &State, id: JobId) -> Result<Option<Arc<Job>>, Error> {
+    pub async fn archived(&self, state: &State, id: JobId) -> Result<Option<Arc<Job>>, Error> {
         let known = self.is_known(state.pruned_through());
         if let Some(job) = self.history.job(id).await.map_err(|error| reading(&error))? {
             return Ok(Some(job));
@@ -45,7 +44,7 @@ impl Shared {
     }
 
     /// At most `limit` ended jobs with ids in a range, by id.
-    pub(crate) async fn archived_between(
+    pub async fn archived_between(
         &self,
         state: &State,
         (first, last): (JobId, JobId),
@@ -58,7 +57,7 @@ impl Shared {
     }
 
     /// Ended jobs, newest submission first. Returns their keys.
-    pub(crate) async fn archived_list(&self, state: &State, filter: JobFilter) -> Result<Vec<Listed>, Error> {
+    pub async fn archived_list(&self, state: &State, filter: JobFilter) -> Result<Vec<JobKey>, Error> {
         if self.has_all(state).await {
             return self.history.list(filter).await.map_err(|error| reading(&error));
         }
@@ -66,7 +65,7 @@ impl Shared {
     }
 
     /// The jobs that these events ended, in this order.
-    pub(crate) async fn archived_by(&self, state: &State, events: Vec<EventSeq>) -> Result<Vec<Arc<Job>>, Error> {
+    pub async fn archived_by(&self, state: &State, events: Vec<EventSeq>) -> Result<Vec<Arc<Job>>, Error> {
         // Events of a list that another member answered may not be here yet.
         let last = events.iter().max().copied().unwrap_or_default();
         if self.has(last).await {
@@ -82,7 +81,7 @@ impl Shared {
     }
 
     /// Events after `after`, in order, at most `limit`.
-    pub(crate) async fn archived_events(&self, after: EventSeq, limit: usize) -> Result<Vec<StoredEvent>, Error> {
+    pub async fn archived_events(&self, after: EventSeq, limit: usize) -> Result<Vec<StoredEvent>, Error> {
         match self.history.events(after, limit).await {
             Err(HistoryError::Gone { .. }) if !self.is_whole() => {}
             found => return found.map_err(told),
@@ -120,7 +119,7 @@ impl Shared {
     }
 
     fn stalled_history(&self) -> MutexGuard<'_, Option<EventSeq>> {
-        self.stalled_history.lock().unwrap_or_else(PoisonError::into_inner)
+        self.standstill.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// True if this history has no gap.
@@ -133,7 +132,7 @@ impl Shared {
     }
 
     /// Waits until this controller's history has everything up to an event.
-    pub(crate) async fn known(&self, through: EventSeq) -> Result<(), Error> {
+    pub async fn known(&self, through: EventSeq) -> Result<(), Error> {
         let mut synced = self.history.synced();
         tokio::select! {
             biased;
@@ -159,19 +158,19 @@ impl Shared {
 }
 
 /// Answers for peers.
-impl Service {
+impl Desk {
     /// The part that this controller's history can give for a peer's gap.
     pub async fn history_part(&self, gap: Gap) -> Result<Part, Error> {
-        self.shared.history.part(gap, PART_BYTES_MAX).await.map_err(|error| reading(&error))
+        self.history.part(gap, PART_BYTES_MAX).await.map_err(|error| reading(&error))
     }
 
     /// Answers a peer's question about ended jobs. [`Error::HistoryBehind`] if this history has a gap as well.
     pub async fn history_query(&self, through: EventSeq, query: Query) -> Result<QueryResult, Error> {
-        self.shared.known(through).await?;
-        if !self.shared.is_whole() {
+        self.known(through).await?;
+        if !self.is_whole() {
             return Err(Error::HistoryBehind);
         }
-        let history = &self.shared.history;
+        let history = &self.history;
         let mut found = QueryResult::default();
         let answered = match query {
             Query::Job(id) => history.job(id).await.map(|job| found.jobs.extend(job)),

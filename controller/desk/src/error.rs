@@ -531,7 +531,7 @@ impl Error {
     }
 
     /// Converts the error of a failed store operation.
-    pub(crate) fn storing(what: &'static str, error: ArtifactError) -> Self {
+    pub fn storing(what: &'static str, error: ArtifactError) -> Self {
         match error {
             ArtifactError::TooLarge { max, .. } => Self::TooLarge { what, limit: max },
             error if error.kind() == ErrorKind::Unavailable => Self::Artifact(error),
@@ -552,7 +552,7 @@ impl Error {
     }
 
     /// An internal error. It is logged here in full and not shown to clients.
-    pub(crate) fn internal(doing: &'static str, error: &(dyn std::error::Error + 'static)) -> Self {
+    pub fn internal(doing: &'static str, error: &(dyn std::error::Error + 'static)) -> Self {
         tracing::error!(error, "could not {doing}");
         Self::Internal
     }

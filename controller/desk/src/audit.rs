@@ -126,6 +126,11 @@ impl Audit {
         self.0.is_some()
     }
 
+    /// An error if nothing is recorded.
+    pub fn check_on(&self) -> Result<(), Error> {
+        if self.is_on() { Ok(()) } else { Err(off()) }
+    }
+
     /// Begins to record requests, before they are proposed, so that both become durable at the same time. An error if
     /// they cannot be recorded.
     pub(crate) fn begin(&self, requests: &[Request]) -> Result<Begun, Error> {
@@ -158,7 +163,7 @@ impl Audit {
     }
 
     /// Records approvals that nobody gave. Returns when the records are durable, or after a while.
-    pub(crate) async fn unanswered(&self, records: Vec<Record>) {
+    pub async fn unanswered(&self, records: Vec<Record>) {
         let Some(inner) = self.0.as_ref().filter(|_| !records.is_empty()) else { return };
         let durable = inner.put(records);
         inner.is_durable(durable).await;
@@ -368,7 +373,7 @@ async fn write(inner: Arc<Inner>) {
     }
 }
 
-pub(crate) fn off() -> Error {
+fn off() -> Error {
     Error::NotConfigured("this controller keeps no audit")
 }
 

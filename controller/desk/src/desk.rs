@@ -1,6 +1,6 @@
-//! The desk: what every subject stands on. It reads the state, proposes changes and records them, and stores payloads.
+//! The desk itself. It reads the state, proposes changes and records them, and stores payloads.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use atlas_artifacts::{ArtifactError, Artifacts, Peers};
@@ -9,11 +9,10 @@ use atlas_history::History;
 use atlas_raft::{Answers, Handle, Leadership, Room};
 use atlas_state::State;
 use atlas_telemetry::Metrics;
-use atlas_types::{Payload, PayloadBody, Request, RequestId};
+use atlas_types::{Digest, EventSeq, Outcome, Payload, PayloadBody, Request, RequestId};
 use bytes::Bytes;
 
-use crate::Error;
-use crate::audit::Audit;
+use crate::{Audit, Error};
 
 /// Limits of the doors. Each is an option of the controller.
 #[derive(Debug, Clone)]
@@ -56,38 +55,76 @@ pub enum Consistency {
 }
 
 /// What every subject stands on.
-pub(crate) struct Desk {
-    pub(crate) handle: Handle,
-    pub(crate) history: Arc<dyn History>,
-    pub(crate) artifacts: Artifacts,
-    pub(crate) peers: Arc<dyn Peers>,
-    pub(crate) metrics: Metrics,
-    pub(crate) limits: Limits,
-    pub(crate) env: Env,
-    pub(crate) audit: Audit,
+pub struct Desk {
+    /// The log and the state.
+    pub handle: Handle,
+    /// Ended jobs and events.
+    pub history: Arc<dyn History>,
+    /// Packages and large payloads.
+    pub artifacts: Artifacts,
+    /// The stores of the other members.
+    pub peers: Arc<dyn Peers>,
+    /// Instruments.
+    pub metrics: Metrics,
+    /// Bounds.
+    pub limits: Limits,
+    /// The machine.
+    pub env: Env,
+    /// The records of who did what.
+    pub audit: Audit,
+    /// Where the history stands still, if it does.
+    pub standstill: Standstill,
 }
+
+/// How far the history was when it did not catch up in time.
+#[derive(Debug, Default)]
+pub struct Standstill(pub(crate) Mutex<Option<EventSeq>>);
 
 /// The time limit for confirmation by a majority, after which the caller gets an error.
 const MAJORITY_MAX: Duration = Duration::from_secs(10);
 
+/// Reading.
 impl Desk {
+    /// The state with the required freshness.
+    pub async fn state(&self, consistency: Consistency) -> Result<State, Error> {
+        match consistency {
+            Consistency::Linearizable => self.read().await,
+            Consistency::Stale => Ok(self.handle.applied()),
+        }
+    }
+
     /// The state with everything that was acknowledged before the call.
-    pub(crate) async fn read(&self) -> Result<State, Error> {
+    pub async fn read(&self) -> Result<State, Error> {
         let read = tokio::time::timeout(MAJORITY_MAX, self.handle.read()).await;
         Ok(read.map_err(|_| Error::NoLeader)??)
     }
 
     /// The state for preparing a proposal. At the leader its own state is enough, because `apply` compares the proposal
     /// with it. Elsewhere the state includes everything acknowledged so far.
-    pub(crate) async fn current(&self) -> Result<State, Error> {
+    pub async fn current(&self) -> Result<State, Error> {
         if matches!(*self.handle.leadership().borrow(), Leadership::Leader { .. }) {
             return Ok(self.handle.applied());
         }
         self.read().await
     }
 
+    /// The real time in milliseconds since 1970.
+    pub fn now_ms(&self) -> u64 {
+        u64::try_from(self.env.clock.wall().0 / 1_000).unwrap_or(0)
+    }
+}
+
+/// Proposing.
+impl Desk {
+    /// Proposes one command and waits until its outcome is final.
+    pub async fn propose(&self, request: Request) -> Result<Outcome, Error> {
+        let outcomes = self.propose_all(vec![request]).await?;
+        // One request has one outcome. A leader that returns none is treated as if its answer was lost.
+        outcomes.into_iter().next().ok_or(Error::OutcomeUnknown)?.map_err(Error::from)
+    }
+
     /// Proposes requests. Each without a request id gets one, so that it can be repeated after a change of leadership.
-    pub(crate) async fn propose(&self, mut requests: Vec<Request>) -> Result<Answers, Error> {
+    pub async fn propose_all(&self, mut requests: Vec<Request>) -> Result<Answers, Error> {
         if !self.handle.is_alone() {
             for request in requests.iter_mut().filter(|request| request.origin.request_id.is_none()) {
                 request.origin.request_id = Some(RequestId::generated(self.env.entropy.u128()));
@@ -101,23 +138,49 @@ impl Desk {
         // Boxed, because the future of each operation contains this one.
         Box::pin(recording.with(propose)).await
     }
+}
 
+/// Payloads.
+impl Desk {
     /// Refuses to store data of clients when the disk is nearly full.
-    pub(crate) fn check_room(&self) -> Result<(), ArtifactError> {
+    pub fn check_room(&self) -> Result<(), ArtifactError> {
         if self.handle.disk().borrow().room == Room::Ample {
             return Ok(());
         }
         Err(ArtifactError::Directory { doing: "write to", source: std::io::ErrorKind::StorageFull.into() })
     }
 
-    pub(crate) async fn payload(&self, bytes: Bytes) -> Result<Payload, ArtifactError> {
+    /// Makes a payload from JSON bytes: inline if small, otherwise stored as an artifact first.
+    pub async fn payload(&self, bytes: Bytes) -> Result<Payload, Error> {
         if bytes.len() <= atlas_types::INLINE_BYTES_MAX {
             return Ok(Payload::inline(&bytes));
         }
+        self.artifact_of(bytes).await
+    }
+
+    /// Bytes as an artifact, however few they are.
+    pub async fn artifact_of(&self, bytes: Bytes) -> Result<Payload, Error> {
         let size_bytes = bytes.len() as u64;
-        self.check_room()?;
-        let digest = self.artifacts.store(bytes).await?;
+        self.check_room().map_err(|error| Error::storing("the payload", error))?;
+        let stored = self.artifacts.store(bytes).await;
+        let digest = stored.map_err(|error| Error::storing("the payload", error))?;
         self.metrics.artifact_bytes.inc_by(size_bytes);
         Ok(Payload { key_id: 0, body: PayloadBody::Artifact { digest, size_bytes } })
+    }
+
+    /// The bytes of a payload.
+    pub async fn bytes(&self, payload: &Payload) -> Result<Bytes, Error> {
+        match &payload.body {
+            PayloadBody::Inline(bytes) => Ok(Bytes::copy_from_slice(bytes)),
+            PayloadBody::Artifact { digest, .. } => self.artifact(*digest).await,
+        }
+    }
+
+    /// The bytes of an artifact.
+    pub async fn artifact(&self, digest: Digest) -> Result<Bytes, Error> {
+        self.artifacts.read(digest).await.map_err(|error| {
+            tracing::error!(error = &error as &dyn std::error::Error, "could not read an artifact");
+            Error::Artifact(error)
+        })
     }
 }

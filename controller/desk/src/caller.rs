@@ -1,14 +1,14 @@
 //! The caller of a service function: the principal, the door, the job on whose behalf it calls, and the namespace.
 //!
-//! Each door creates callers in one place and passes them on. Service functions do not create callers. Only this crate
-//! can build one from parts, so that a door cannot use a principal that it did not check.
+//! Each door creates callers in one place and passes them on. Only this crate can build one from parts, so that a door cannot use a principal
+//! that it did not check; who acts for others is in `on_behalf`.
 
 use std::fmt;
 use std::sync::Arc;
 
-use atlas_access::{Access, Place, Right};
+use atlas_access::{Access, Place, Right, Rights};
 use atlas_artifacts::hash;
-use atlas_types::{Command, Door, Job, Namespace, Origin, Principal, Request, RequestId, SecretText, TraceContext};
+use atlas_types::{Command, Door, Namespace, Origin, Principal, Request, RequestId, SecretText, TraceContext};
 
 use crate::Error;
 
@@ -49,7 +49,7 @@ impl Caller {
         Self::new(Namespace::default_namespace(), Principal::local(), door)
     }
 
-    /// The caller that authentication found ([`Service::authenticate`](crate::Service::authenticate)).
+    /// The caller that authentication found.
     pub fn authenticated(door: Door, access: Option<Arc<Access>>) -> Self {
         match access {
             None => Self::anonymous(door),
@@ -89,14 +89,7 @@ impl Caller {
         Self::new(Namespace::default_namespace(), Principal::cluster(), door)
     }
 
-    /// A running job, which acts with the principal that submitted it. Without its grants: see
-    /// [`Service::caller_of_job`](crate::Service).
-    pub(crate) fn job(job: &Job) -> Self {
-        let caller = Self::new(job.namespace.clone(), job.principal.clone(), Door::Worker);
-        Self { on_behalf_of: Some(job.id), trace: job.trace, ..caller }
-    }
-
-    fn new(namespace: Namespace, principal: Principal, door: Door) -> Self {
+    pub(crate) fn new(namespace: Namespace, principal: Principal, door: Door) -> Self {
         Self {
             namespace,
             principal,
@@ -127,12 +120,24 @@ impl Caller {
         Self { inbound: credential.map(Inbound), ..self }
     }
 
-    /// The same caller in another namespace.
+    /// The same caller in another namespace, by its name.
     pub fn in_namespace(self, namespace: &str) -> Result<Self, Error> {
         Ok(Self { namespace: Namespace::new(namespace)?, ..self })
     }
 
-    pub(crate) fn origin(&self) -> Origin {
+    /// The same caller in another namespace.
+    #[must_use]
+    pub fn with_namespace(self, namespace: Namespace) -> Self {
+        Self { namespace, ..self }
+    }
+
+    /// What it is granted; none while authentication is off, and for the cluster and its own jobs, which may do everything.
+    pub fn grants(&self) -> Option<&[(Place, Rights)]> {
+        self.access.as_deref().map(Access::grants)
+    }
+
+    /// Where a request of its comes from.
+    pub fn origin(&self) -> Origin {
         Origin {
             namespace: self.namespace.clone(),
             principal: self.principal.clone(),
@@ -144,7 +149,7 @@ impl Caller {
     }
 
     /// A request whose hash covers only its command, so that a repeat has the same hash.
-    pub(crate) fn request(&self, command: Command) -> Request {
+    pub fn request(&self, command: Command) -> Request {
         let mut request = Request { origin: Origin::duty(self.namespace.clone()), command };
         let body_hash =
             self.request_id.as_ref().map_or(0, |_| hash(&atlas_format::encode_requests(&[request.clone()])));

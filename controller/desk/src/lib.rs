@@ -1,0 +1,21 @@
+//! What the functions behind every door stand on: who calls and what it may do, errors, the state and the history, proposals, payloads, and
+//! the records of who did what.
+//!
+//! It knows no subject. Doors do not use it: they have what they need from `atlas-service`, so that whom a caller acts for (`on_behalf`) and who
+//! owns what (`ownership`) stay with the functions behind them.
+
+mod archive;
+mod audit;
+mod caller;
+mod desk;
+mod error;
+pub mod gate;
+mod jobs;
+pub mod json;
+pub mod on_behalf;
+pub mod ownership;
+
+pub use audit::{Attempted, Audit, AuditOptions, TurnedAway, is_denial};
+pub use caller::Caller;
+pub use desk::{Consistency, Desk, Limits, Standstill};
+pub use error::Error;

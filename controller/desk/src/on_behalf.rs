@@ -1,0 +1,34 @@
+//! Callers that act for others: running jobs, and what the cluster does for whoever began it.
+
+use std::sync::Arc;
+
+use atlas_access::Access;
+use atlas_types::{Door, Job, Namespace, Principal, SecretText};
+
+use crate::Caller;
+
+/// The cluster itself in a namespace.
+pub fn cluster_in(namespace: Namespace) -> Caller {
+    Caller { namespace, ..Caller::cluster(Door::Duty) }
+}
+
+/// A running job, which acts with the principal that submitted it, without its grants.
+pub fn job(job: &Job) -> Caller {
+    let caller = Caller::new(job.namespace.clone(), job.principal.clone(), Door::Worker);
+    Caller { on_behalf_of: Some(job.id), trace: job.trace, ..caller }
+}
+
+/// The same with what its principal is granted.
+pub fn job_with(running: &Job, access: Access) -> Caller {
+    Caller { access: Some(Arc::new(access)), ..job(running) }
+}
+
+/// The same caller for another principal.
+pub fn principal(caller: Caller, principal: Principal) -> Caller {
+    Caller { principal, ..caller }
+}
+
+/// The credential that the jobs of a caller pass on.
+pub fn credential(caller: &Caller) -> Option<&SecretText> {
+    caller.inbound.as_ref().map(|inbound| &inbound.0)
+}
