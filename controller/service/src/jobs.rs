@@ -182,7 +182,7 @@ impl Service {
     /// member knows.
     fn why(&self, state: &State, job: &Job) -> Option<(&'static str, String)> {
         let preparing = || {
-            let doing = (job.reason == Reason::Running).then(|| self.shared.streams.preparing(job.id, job.attempt))?;
+            let doing = (job.reason == Reason::Running).then(|| self.streams().preparing(job.id, job.attempt))?;
             Some(("preparing", format!("preparing: {}", doing?)))
         };
         waiting(state, job).or_else(preparing)

@@ -39,9 +39,7 @@ mod journal;
 mod kept;
 mod labels;
 mod late_approvals;
-mod lines;
 mod logins;
-mod logs;
 mod messages;
 mod model_health;
 mod model_limits;
@@ -74,7 +72,6 @@ mod skills;
 mod spawn;
 mod stats;
 mod steps;
-mod streams;
 mod submission;
 mod submit;
 mod tasks;
@@ -103,7 +100,10 @@ pub use atlas_artifacts::{
     Sender, digest_of,
 };
 pub use atlas_audit::{Decision as AuditDecision, Filter as AuditFilter, Receipt};
-pub use atlas_desk::{Attempted, Audit, AuditOptions, Caller, Consistency, Error, Limits, TurnedAway, is_denial, json};
+pub use atlas_desk::{
+    Attempted, Audit, AuditOptions, Caller, Consistency, Error, LeadershipLost, Limits, TurnedAway, is_denial, json,
+};
+pub use atlas_lines::{LiveLines, LogLine, LogOutput, LogReader, Piece, Streams};
 pub use attachments::{Recipient, Withheld};
 pub use audit_of_all::{AuditCursor, AuditQuery, MergedAudit, MissingAudit};
 pub use authentication::{Authentication, NotARootToken};
@@ -122,7 +122,6 @@ pub use issuers::{Fetched, Issuers, NoIssuers};
 pub use jobs::JobQuery;
 pub use journal::{StepQuery, Steps};
 pub use kept::{BearerRefused, Bearers, HookSender, ModelLimits};
-pub use lines::{LeadershipLost, LiveLines, LogLine, LogOutput, LogReader, Piece};
 pub use logins::{BegunLogin, DeviceLogin, LoggedIn, NewLogin};
 pub use messages::NewMessage;
 pub use nodes::NodeAction;
@@ -142,7 +141,6 @@ pub use skill_run::SkillEnd;
 pub use skills::DeployedSkill;
 pub use spawn::{Child, Spawning};
 pub use stats::{Stats, Transition};
-pub use streams::Streams;
 pub use submission::Submission;
 pub use tasks::Followers;
 pub use tools::{OutsideCall, Unwanted, tool_operation};

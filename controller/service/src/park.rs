@@ -53,7 +53,7 @@ impl Service {
         let ParkJob { job, ref node, token, .. } = *command;
         let state = self.shared.handle.applied();
         let Some(attempt) = state.lease(job).map(|lease| lease.attempt) else { return };
-        if !self.shared.streams.take_due(job, attempt, None) {
+        if !self.streams().take_due(job, attempt, None) {
             return;
         }
         if let Err(error) = self.store_log(job, node.clone(), token).await {

@@ -4,14 +4,15 @@ use std::ops::Deref;
 use std::sync::{Arc, Mutex};
 
 use atlas_api::OperationId;
-use atlas_artifacts::{Artifacts, Peers, Query, QueryResult};
+use atlas_artifacts::{Artifacts, Line, LineCursor, Peers, Query, QueryResult};
 use atlas_desk::{Audit, Desk, Standstill};
 use atlas_env::Env;
 use atlas_history::{Gap, History, Part};
+use atlas_lines::{JobLogs, LiveLines, LogReader, Streams};
 use atlas_raft::Handle;
 use atlas_state::State;
 use atlas_telemetry::Metrics;
-use atlas_types::{Digest, EventSeq, JobId, Outcome, Payload, Request};
+use atlas_types::{Attempt, Digest, EventSeq, FencingToken, Job, JobId, NodeId, Outcome, Payload, Request};
 use bytes::Bytes;
 use tokio::sync::Semaphore;
 
@@ -26,9 +27,8 @@ use crate::kept::{
 use crate::seal::Keys;
 use crate::series::{AGENTS_MAX, Series};
 use crate::stats::Stats;
-use crate::streams::Streams;
 use crate::waiters::Waiters;
-use crate::{Caller, Consistency, Error, Limits};
+use crate::{Caller, Consistency, Error, LeadershipLost, Limits};
 
 /// Explanations of jobs that are made at one time.
 const EXPLANATIONS_MAX: usize = 2;
@@ -75,7 +75,7 @@ pub(crate) struct Shared {
     pub(crate) waiters: Waiters,
     pub(crate) questions: QuestionSignal,
     pub(crate) events: EventLog,
-    pub(crate) streams: Streams,
+    pub(crate) logs: JobLogs,
     pub(crate) stats: Stats,
     /// The agents with series of their own.
     pub(crate) agent_series: Mutex<Series<1>>,
@@ -128,14 +128,16 @@ impl Service {
         let events = EventLog::new(handle.applied().event_seq(), limits.events_recent_max);
         let standstill = Standstill::default();
         let desk = Desk { handle, history, artifacts, peers, metrics, limits, env, audit, standstill };
+        let desk = Arc::new(desk);
+        let logs = JobLogs::new(desk.clone());
         let shared = Shared {
-            desk: Arc::new(desk),
+            desk,
             wanted: Wanted::default(),
             contracts: Contracts::default(),
             waiters: Waiters::default(),
             questions: QuestionSignal::default(),
             events,
-            streams: Streams::default(),
+            logs,
             stats: Stats::default(),
             agent_series: Mutex::new(Series::new(AGENTS_MAX)),
             evals: Evals::default(),
@@ -169,7 +171,7 @@ impl Service {
 
     /// The log lines of running attempts.
     pub fn streams(&self) -> &Streams {
-        &self.shared.streams
+        self.shared.logs.streams()
     }
 
     /// Instruments.
@@ -210,6 +212,46 @@ impl Service {
     /// The job that a caller goes on waiting for: one that it submitted, or any if it may read jobs.
     pub async fn awaited_job(&self, caller: &Caller, text: &str) -> Result<JobId, Error> {
         self.shared.awaited_job(caller, text).await
+    }
+}
+
+/// The log lines of jobs.
+impl Service {
+    /// The lines of a job so far as a JSON array, also those of earlier attempts.
+    pub async fn logs(&self, caller: &Caller, id: JobId) -> Result<Vec<u8>, Error> {
+        self.shared.logs.logs(caller, id).await
+    }
+
+    /// Follows the lines of a job after those that the reader has, given as an attempt and a line number. With pieces, the reader
+    /// also receives the answers of models as they form.
+    pub async fn follow_logs(
+        &self,
+        caller: &Caller,
+        id: JobId,
+        seen: Option<(Attempt, u64)>,
+        with_pieces: bool,
+    ) -> Result<LogReader, Error> {
+        self.shared.logs.follow_logs(caller, id, seen, with_pieces).await
+    }
+
+    /// Stores the lines of a running attempt so far, for the holder of its lease.
+    pub async fn store_log(&self, job: JobId, node: NodeId, token: FencingToken) -> Result<(), Error> {
+        self.shared.logs.store_log(job, node, token).await
+    }
+
+    /// Lines of an attempt, after the stored lines that are older. A line says so if those cannot be read.
+    pub async fn whole_log(&self, job: &Job, lines: Vec<u8>) -> Vec<u8> {
+        self.shared.logs.whole_log(job, lines).await
+    }
+
+    /// For the other members: follows the lines of a running attempt, if this member leads.
+    pub fn live_lines(&self, place: LineCursor, with_pieces: bool) -> LiveLines {
+        self.shared.logs.live_lines(place, with_pieces)
+    }
+
+    /// For the other members: the lines of a running attempt so far, if this member leads.
+    pub fn lines_now(&self, place: LineCursor) -> Result<Vec<Line>, LeadershipLost> {
+        self.shared.logs.lines_now(place)
     }
 }
 

@@ -33,9 +33,10 @@ const ARROWS: &[(&str, &str)] = &[
     ("atlas-webhooks", "env http objects raft service telemetry types"),
     ("atlas-gateway", "access api bundled contract env service types"),
     ("atlas-desk", "access api artifacts audit contract env format history objects raft state telemetry types"),
+    ("atlas-lines", "artifacts desk raft types"),
     (
         "atlas-service",
-        "access api artifacts audit contract desk duty env expressions format history limiter mcp-spec mediation model oauth objects oidc package policy raft runs secrets state telemetry triggers types",
+        "access api artifacts audit contract desk duty env expressions format history limiter lines mcp-spec mediation model oauth objects oidc package policy raft runs secrets state telemetry triggers types",
     ),
     ("atlas-objects", "access mcp-spec model types"),
     ("atlas-oidc", ""),

@@ -6,7 +6,7 @@ use std::path::Path;
 use crate::tree;
 
 /// Crates whose public items others read.
-const CRATES: [&str; 29] = [
+const CRATES: [&str; 30] = [
     "agents/bundled",
     "agents/contract",
     "agents/model",
@@ -22,6 +22,7 @@ const CRATES: [&str; 29] = [
     "controller/replica",
     "controller/scheduler",
     "controller/server",
+    "controller/lines",
     "controller/service",
     "controller/state",
     "proto/env",

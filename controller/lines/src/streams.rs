@@ -11,11 +11,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use atlas_artifacts::{Line, LineCursor, Pieces};
+use atlas_desk::json;
 use atlas_types::{Attempt, JobId, StreamEvent, StreamKind, Timestamp};
 use tokio::sync::{broadcast, watch};
 
 use self::due::Due;
-use crate::json;
 
 /// The most bytes of text kept for one attempt.
 const ATTEMPT_BYTES_MAX: usize = 1 << 20;
@@ -103,7 +103,7 @@ impl Streams {
     }
 
     /// The preparation that a worker still reports for an attempt. None once the agent runs.
-    pub(crate) fn preparing(&self, job: JobId, attempt: Attempt) -> Option<String> {
+    pub fn preparing(&self, job: JobId, attempt: Attempt) -> Option<String> {
         let inner = self.lock();
         let live = inner.attempts.get(&job).filter(|live| live.attempt == attempt)?;
         // An agent writes nothing before it runs, so the first line is the worker's, or there was nothing to prepare.

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use atlas_artifacts::{ArrivingLines, AttemptOutput, Following, Line, LineCursor, Pieces};
+use atlas_desk::{Caller, Consistency, Desk, Error, LeadershipLost, json};
 use atlas_raft::Leadership;
 use atlas_types::{Attempt, ErrorKind, Job, JobId, MemberId};
 use futures::StreamExt;
@@ -21,9 +22,8 @@ use tokio::sync::{broadcast, watch};
 
 use self::pieces::Answer;
 pub use self::pieces::Piece;
-use crate::service::Shared;
+use crate::JobLogs;
 use crate::streams::{array, write_line};
-use crate::{Caller, Consistency, Error, Service, json};
 
 /// The pause before a leader that did not answer is asked again.
 const PAUSE: Duration = Duration::from_millis(100);
@@ -51,7 +51,7 @@ impl From<Line> for LogLine {
 
 /// The lines of a running attempt, at the leader.
 pub struct LiveLines {
-    shared: Arc<Shared>,
+    logs: JobLogs,
     place: LineCursor,
     grown: watch::Receiver<()>,
     /// Pieces of models' answers, if they are wanted.
@@ -59,20 +59,15 @@ pub struct LiveLines {
     leadership: watch::Receiver<Leadership>,
 }
 
-/// Live lines end early because this member lost the leadership.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("this member does not lead")]
-pub struct LeadershipLost;
-
 impl LiveLines {
-    fn open(shared: &Arc<Shared>, place: LineCursor, with_pieces: bool) -> Self {
-        let pieces = with_pieces.then(|| shared.streams.follow_pieces(place.job));
-        let (grown, leadership) = (shared.streams.watch(place.job), shared.handle.leadership());
+    fn open(logs: &JobLogs, place: LineCursor, with_pieces: bool) -> Self {
+        let pieces = with_pieces.then(|| logs.streams.follow_pieces(place.job));
+        let (grown, leadership) = (logs.streams.watch(place.job), logs.desk.handle.leadership());
         // The job may have ended before `watch`, and its entry would then never be removed.
-        if shared.handle.applied().job(place.job).is_none_or(|job| job.status.is_terminal()) {
-            shared.streams.forget(place.job);
+        if logs.desk.handle.applied().job(place.job).is_none_or(|job| job.status.is_terminal()) {
+            logs.streams.forget(place.job);
         }
-        Self { shared: shared.clone(), place, grown, pieces, leadership }
+        Self { logs: logs.clone(), place, grown, pieces, leadership }
     }
 
     /// Waits for the next lines or pieces. None once the attempt has ended.
@@ -81,7 +76,7 @@ impl LiveLines {
             if !matches!(*self.leadership.borrow_and_update(), Leadership::Leader { .. }) {
                 return Err(LeadershipLost);
             }
-            let lines = self.shared.streams.after(self.place);
+            let lines = self.logs.streams.after(self.place);
             if let Some(last) = lines.last() {
                 (self.place.attempt, self.place.after) = (last.attempt, last.event.number);
                 return Ok(Some(AttemptOutput::Lines(lines)));
@@ -132,7 +127,7 @@ enum Source {
 
 /// Reads the lines of one job as they arrive, until the job ends.
 pub struct LogReader {
-    service: Service,
+    logs: JobLogs,
     caller: Caller,
     place: LineCursor,
     source: Source,
@@ -181,7 +176,7 @@ impl LogReader {
     }
 
     async fn step(&mut self) -> Step {
-        let shared = &self.service.shared;
+        let JobLogs { desk, .. } = &self.logs;
         match &mut self.source {
             Source::Here(live) => match live.next().await {
                 Ok(Some(heard)) => Step::Output(heard),
@@ -196,11 +191,11 @@ impl LogReader {
             Source::None => {
                 let with_pieces = self.answer.is_some();
                 let following = if with_pieces { Following::Pieces } else { Following::Lines };
-                self.source = match leader(shared) {
-                    Some(member) if member == shared.handle.member() => {
-                        Source::Here(LiveLines::open(shared, self.place, with_pieces))
+                self.source = match leader(desk) {
+                    Some(member) if member == desk.handle.member() => {
+                        Source::Here(LiveLines::open(&self.logs, self.place, with_pieces))
                     }
-                    Some(member) => match shared.peers.lines(member, self.place, following).await {
+                    Some(member) => match desk.peers.lines(member, self.place, following).await {
                         Ok(arriving) => Source::There(arriving),
                         Err(_) => return Step::Lost,
                     },
@@ -215,12 +210,12 @@ impl LogReader {
     /// attempt.
     async fn rest(&mut self) -> Option<Vec<LogLine>> {
         self.source = Source::None;
-        let job = match self.service.log_owner(&self.caller, self.place.job).await {
+        let job = match self.logs.log_owner(&self.caller, self.place.job).await {
             Ok(job) if job.status.is_terminal() => job,
             Ok(_) => return self.later().await,
             Err(error) => return self.unless_gone(&error).await,
         };
-        match self.service.told(&job).await {
+        match self.logs.told(&job).await {
             Ok(rest) => {
                 self.over = true;
                 Some(rest)
@@ -246,12 +241,12 @@ impl LogReader {
 
     /// Waits a moment, or until leadership changes.
     async fn wait(&self) {
-        let shared = &self.service.shared;
-        let mut leadership = shared.handle.leadership();
+        let JobLogs { desk, .. } = &self.logs;
+        let mut leadership = desk.handle.leadership();
         tokio::select! {
             biased;
             _ = leadership.changed() => {}
-            () = shared.env.clock.sleep(PAUSE) => {}
+            () = desk.env.clock.sleep(PAUSE) => {}
         }
     }
 }
@@ -267,22 +262,22 @@ enum Step {
 }
 
 /// The leader: this member or another.
-fn leader(shared: &Shared) -> Option<MemberId> {
-    match &*shared.handle.leadership().borrow() {
-        Leadership::Leader { .. } => Some(shared.handle.member()),
+fn leader(desk: &Desk) -> Option<MemberId> {
+    match &*desk.handle.leadership().borrow() {
+        Leadership::Leader { .. } => Some(desk.handle.member()),
         Leadership::Follower { leader } => leader.as_ref().map(|leader| leader.member),
         Leadership::Stopped { .. } => None,
     }
 }
 
-impl Service {
+impl JobLogs {
     /// The lines of a job so far as a JSON array, also those of earlier attempts.
     pub async fn logs(&self, caller: &Caller, id: JobId) -> Result<Vec<u8>, Error> {
         let job = self.log_owner(caller, id).await?;
         match &job.stream {
             Some(stream) if job.status.is_terminal() => {
                 let mut out = Vec::new();
-                json::raw(&mut out, &self.bytes(stream).await?);
+                json::raw(&mut out, &self.desk.bytes(stream).await?);
                 Ok(out)
             }
             None if job.status.is_terminal() => Ok(array(&[])),
@@ -296,21 +291,21 @@ impl Service {
     async fn lines_so_far(&self, job: &Job) -> Result<Vec<u8>, Error> {
         let place = LineCursor { job: job.id, attempt: job.attempt, after: 0 };
         for _ in 0..TRIES_MAX {
-            let told = match leader(&self.shared) {
-                Some(member) if member == self.shared.handle.member() => Some(self.shared.streams.after(place)),
+            let told = match leader(&self.desk) {
+                Some(member) if member == self.desk.handle.member() => Some(self.streams.after(place)),
                 Some(member) => self.lines_there(member, place).await,
                 None => None,
             };
             if let Some(lines) = told {
                 return Ok(array(&lines));
             }
-            self.shared.env.clock.sleep(PAUSE).await;
+            self.desk.env.clock.sleep(PAUSE).await;
         }
         Err(Error::NoLeader)
     }
 
     async fn lines_there(&self, member: MemberId, place: LineCursor) -> Option<Vec<Line>> {
-        let mut arriving = self.shared.peers.lines(member, place, Following::Once).await.ok()?;
+        let mut arriving = self.desk.peers.lines(member, place, Following::Once).await.ok()?;
         let mut lines = Vec::new();
         while let Some(some) = arriving.next().await {
             if let AttemptOutput::Lines(some) = some.ok()? {
@@ -343,7 +338,7 @@ impl Service {
         let place = LineCursor { job: id, attempt, after };
         let answer = with_pieces.then(Answer::default);
         Ok(LogReader {
-            service: self.clone(),
+            logs: self.clone(),
             caller: caller.clone(),
             place,
             source: Source::None,
@@ -355,20 +350,20 @@ impl Service {
 
     /// For the other members: follows the lines of a running attempt, if this member leads.
     pub fn live_lines(&self, place: LineCursor, with_pieces: bool) -> LiveLines {
-        LiveLines::open(&self.shared, place, with_pieces)
+        LiveLines::open(self, place, with_pieces)
     }
 
     /// For the other members: the lines of a running attempt so far, if this member leads.
     pub fn lines_now(&self, place: LineCursor) -> Result<Vec<Line>, LeadershipLost> {
-        if leader(&self.shared) != Some(self.shared.handle.member()) {
+        if leader(&self.desk) != Some(self.desk.handle.member()) {
             return Err(LeadershipLost);
         }
-        Ok(self.shared.streams.after(place))
+        Ok(self.streams.after(place))
     }
 
     async fn log_owner(&self, caller: &Caller, id: JobId) -> Result<Arc<Job>, Error> {
-        let state = self.state(Consistency::Linearizable).await?;
-        self.shared.job_in(caller, &state, id).await
+        let state = self.desk.state(Consistency::Linearizable).await?;
+        self.desk.job_in(caller, &state, id).await
     }
 
     /// The stored lines of a job, in the same form as while they were live.
@@ -379,7 +374,7 @@ impl Service {
             number: u64,
         }
         let Some(stream) = &job.stream else { return Ok(Vec::new()) };
-        let bytes = self.bytes(stream).await?;
+        let bytes = self.desk.bytes(stream).await?;
         let lines: VecDeque<Box<RawValue>> = serde_json::from_slice(&bytes).unwrap_or_default();
         let told = lines.into_iter().filter_map(|line| {
             let Numbered { attempt, number } = serde_json::from_str(line.get()).ok()?;

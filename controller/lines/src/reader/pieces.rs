@@ -1,9 +1,8 @@
 //! Converts pieces of models' answers into the events `delta`, `gap` and `reset` of one follower.
 
 use atlas_artifacts::Pieces;
+use atlas_desk::json;
 use atlas_types::{Attempt, Delta};
-
-use crate::json;
 
 /// One event of a follower.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,35 +1,34 @@
 //! Stores the log of a running attempt, so that its lines survive the loss of its worker and of the leader (ADR 18).
 
-use atlas_desk::on_behalf;
+use atlas_desk::{Error, json, on_behalf};
 use atlas_types::{Command, FencingToken, Job, JobId, NodeId, Payload, PayloadBody, StoreLog, level};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::json;
-use crate::{Error, Service};
+use crate::JobLogs;
 
 /// Maximum bytes of the lines of earlier attempts in the log of a job.
 const EARLIER_BYTES_MAX: usize = 1 << 20;
 
-impl Service {
+impl JobLogs {
     /// Stores the lines of a running attempt so far, after those of earlier attempts, for the holder of its lease. If those cannot be
     /// read at the moment, nothing is stored: the stored log would be replaced by one without them.
     pub async fn store_log(&self, job: JobId, node: NodeId, token: FencingToken) -> Result<(), Error> {
-        let state = self.shared.handle.applied();
+        let state = self.desk.handle.applied();
         let found = state.job(job).filter(|_| state.level() >= level::STORED_LOGS);
         let lease = found.and_then(|job| Some((job, job.lease.as_ref().filter(|lease| lease.token == token)?)));
         let Some((found, lease)) = lease else { return Ok(()) };
-        let Some((lines, _)) = self.shared.streams.collect(job, lease.attempt) else { return Ok(()) };
+        let Some((lines, _)) = self.streams.collect(job, lease.attempt) else { return Ok(()) };
         let earlier = self.earlier_lines(found).await?;
         let bytes = self.join_lines(earlier, lines).await;
         // Never inline: the state would hold the lines of all running jobs.
-        self.shared.check_room().map_err(|error| Error::storing("the log", error))?;
+        self.desk.check_room().map_err(|error| Error::storing("the log", error))?;
         let size_bytes = bytes.len() as u64;
-        let stored = self.shared.artifacts.store(bytes.into()).await;
+        let stored = self.desk.artifacts.store(bytes.into()).await;
         let digest = stored.map_err(|error| Error::storing("the log", error))?;
         let stream = Payload { key_id: 0, body: PayloadBody::Artifact { digest, size_bytes } };
         let command = Command::StoreLog(StoreLog { job, node, token, stream });
-        self.shared.handle.propose_here(vec![on_behalf::job(found).request(command)]).await?;
+        self.desk.handle.propose_here(vec![on_behalf::job(found).request(command)]).await?;
         Ok(())
     }
 
@@ -43,14 +42,14 @@ impl Service {
     /// The stored lines of a job; none if nothing is stored.
     async fn earlier_lines(&self, job: &Job) -> Result<Option<Vec<u8>>, Error> {
         match &job.stream {
-            Some(stored) => self.bytes(stored).await.map(|bytes| Some(bytes.to_vec())),
+            Some(stored) => self.desk.bytes(stored).await.map(|bytes| Some(bytes.to_vec())),
             None => Ok(None),
         }
     }
 
     async fn join_lines(&self, earlier: Option<Vec<u8>>, lines: Vec<u8>) -> Vec<u8> {
         let Some(earlier) = earlier else { return lines };
-        let task = self.shared.env.spawn_blocking("join-log", move || joined(&earlier, &lines));
+        let task = self.desk.env.spawn_blocking("join-log", move || joined(&earlier, &lines));
         task.join().await.unwrap_or_else(|_| b"[]".to_vec())
     }
 }
