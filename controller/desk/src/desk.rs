@@ -54,6 +54,11 @@ pub enum Consistency {
     Stale,
 }
 
+/// What only the leader knows is not known here any more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("this member does not lead")]
+pub struct LeadershipLost;
+
 /// What every subject stands on.
 pub struct Desk {
     /// The log and the state.

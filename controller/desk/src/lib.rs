@@ -17,5 +17,5 @@ pub mod ownership;
 
 pub use audit::{Attempted, Audit, AuditOptions, TurnedAway, is_denial};
 pub use caller::Caller;
-pub use desk::{Consistency, Desk, Limits, Standstill};
+pub use desk::{Consistency, Desk, LeadershipLost, Limits, Standstill};
 pub use error::Error;

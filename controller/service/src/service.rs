@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use atlas_api::OperationId;
 use atlas_artifacts::{Artifacts, Line, LineCursor, Peers, Query, QueryResult};
+use atlas_audit::Receipt;
 use atlas_desk::{Audit, Desk, Standstill};
 use atlas_env::Env;
 use atlas_history::{Gap, History, Part};
@@ -12,6 +13,7 @@ use atlas_lines::{JobLogs, LiveLines, LogReader, Streams};
 use atlas_raft::Handle;
 use atlas_state::State;
 use atlas_telemetry::Metrics;
+use atlas_trail::{AuditQuery, MergedAudit};
 use atlas_types::{Attempt, Digest, EventSeq, FencingToken, Job, JobId, NodeId, Outcome, Payload, Request};
 use bytes::Bytes;
 use tokio::sync::Semaphore;
@@ -212,6 +214,24 @@ impl Service {
     /// The job that a caller goes on waiting for: one that it submitted, or any if it may read jobs.
     pub async fn awaited_job(&self, caller: &Caller, text: &str) -> Result<JobId, Error> {
         self.shared.awaited_job(caller, text).await
+    }
+}
+
+/// The audit trail.
+impl Service {
+    /// Who did what through this controller.
+    pub fn audit(&self) -> &Audit {
+        &self.shared.audit
+    }
+
+    /// Records of all controllers, by time. A controller that does not answer is named, and keeps its position.
+    pub async fn audit_of_all(&self, query: AuditQuery) -> Result<MergedAudit, Error> {
+        atlas_trail::read(&self.shared, query).await
+    }
+
+    /// The receipt of a job that has ended. Where an audit is kept, a record in it says which one was given to whom.
+    pub async fn receipt(&self, caller: &Caller, id: JobId, consistency: Consistency) -> Result<Receipt, Error> {
+        atlas_trail::receipt(&self.shared, caller, id, consistency).await
     }
 }
 

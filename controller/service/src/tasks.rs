@@ -5,10 +5,9 @@ use std::sync::Arc;
 
 use atlas_env::Task;
 
-use crate::service::Shared;
 use crate::{
-    Service, catch_up, collect, conversations, fill, follow, health, inbound, late_approvals, model_health,
-    model_probe, needs, orchestrators, runs, scrub, totals, triggers,
+    Service, catch_up, collect, conversations, fill, follow, health, inbound, model_health, model_probe, needs,
+    orchestrators, runs, scrub, totals, triggers,
 };
 
 /// The tasks of a service. Dropping this value ends them.
@@ -46,13 +45,13 @@ impl Followers {
             env.spawn_restarting("carry-jobs", again(shared, runs::carry)),
             env.spawn_restarting("fire-triggers", again(shared, triggers::fire)),
             env.spawn_restarting("route", again(shared, orchestrators::run)),
-            env.spawn_restarting("audit-approvals", again(shared, late_approvals::record_unanswered)),
+            env.spawn_restarting("audit-approvals", again(&shared.desk, atlas_trail::record_unanswered)),
         ])
     }
 }
 
-/// Returns a function that starts a task on the shared data each time it is called.
-fn again<F>(shared: &Arc<Shared>, task: fn(Arc<Shared>) -> F) -> impl Fn() -> F + use<F> {
-    let shared = shared.clone();
-    move || task(shared.clone())
+/// Returns a function that starts a task on what it stands on each time it is called.
+fn again<T, F>(on: &Arc<T>, task: fn(Arc<T>) -> F) -> impl Fn() -> F + use<T, F> {
+    let on = on.clone();
+    move || task(on.clone())
 }

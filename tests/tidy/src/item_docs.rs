@@ -6,7 +6,7 @@ use std::path::Path;
 use crate::tree;
 
 /// Crates whose public items others read.
-const CRATES: [&str; 30] = [
+const CRATES: [&str; 31] = [
     "agents/bundled",
     "agents/contract",
     "agents/model",
@@ -23,6 +23,7 @@ const CRATES: [&str; 30] = [
     "controller/scheduler",
     "controller/server",
     "controller/lines",
+    "controller/trail",
     "controller/service",
     "controller/state",
     "proto/env",

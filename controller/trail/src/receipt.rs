@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use atlas_artifacts::digest_of;
 use atlas_audit::Receipt;
+use atlas_desk::{Attempted, Caller, Consistency, Desk, Error};
 use atlas_format::decode_steps;
 use atlas_state::State;
 use atlas_types::{
@@ -12,91 +13,87 @@ use atlas_types::{
 };
 use serde_json::{Value, json};
 
-use crate::{Attempted, Caller, Consistency, Error, Service};
-
 /// The form of receipts.
 const FORM: u64 = 1;
 /// Most steps that a receipt lists one by one. Older ones are named by the artifacts that hold them.
 const STEPS_MAX: u64 = 8_192;
 
-impl Service {
-    /// The receipt of a job that has ended. Where an audit is kept, a record in it says which one was given to whom.
-    pub async fn receipt(&self, caller: &Caller, id: JobId, consistency: Consistency) -> Result<Receipt, Error> {
-        let state = self.state(consistency).await?;
-        let job = self.shared.job_in(caller, &state, id).await?;
-        if !job.status.is_terminal() {
-            return Err(Error::WrongStatus { status: job.status });
-        }
-        let receipt = self.receipt_of(&state, &job).await?;
-        let object = format!("job/{id} receipt {}", receipt.head());
-        // A read is answered whether or not it can be recorded.
-        let _ = self.shared.audit.done(caller, Attempted { verb: "getReceipt", object: &object }).await;
-        Ok(receipt)
+/// The receipt of a job that has ended. Where an audit is kept, a record in it says which one was given to whom.
+pub async fn receipt(desk: &Desk, caller: &Caller, id: JobId, consistency: Consistency) -> Result<Receipt, Error> {
+    let state = desk.state(consistency).await?;
+    let job = desk.job_in(caller, &state, id).await?;
+    if !job.status.is_terminal() {
+        return Err(Error::WrongStatus { status: job.status });
     }
+    let receipt = receipt_of(desk, &state, &job).await?;
+    let object = format!("job/{id} receipt {}", receipt.head());
+    // A read is answered whether or not it can be recorded.
+    let _ = desk.audit.done(caller, Attempted { verb: "getReceipt", object: &object }).await;
+    Ok(receipt)
+}
 
-    async fn receipt_of(&self, state: &State, job: &Job) -> Result<Receipt, Error> {
-        let mut receipt = Receipt::default();
-        let mut add = |kind: &str, about: Value| {
-            let Value::Object(about) = about else { return };
-            receipt.add(kind, about.into_iter().filter(|(_, value)| !value.is_null()).collect());
-        };
+async fn receipt_of(desk: &Desk, state: &State, job: &Job) -> Result<Receipt, Error> {
+    let mut receipt = Receipt::default();
+    let mut add = |kind: &str, about: Value| {
+        let Value::Object(about) = about else { return };
+        receipt.add(kind, about.into_iter().filter(|(_, value)| !value.is_null()).collect());
+    };
+    add(
+        "job",
+        json!({
+            "receipt": FORM,
+            "cluster": format!("{:032x}", desk.handle.cluster_id()),
+            "job": job.id.to_string(),
+            "namespace": job.namespace.as_str(),
+        }),
+    );
+    add("submission", submission(job));
+    add("agent", agent(state, job));
+    let evidence = job.evidence.as_deref().cloned().unwrap_or_default();
+    let Evidence { policies, grants, answers } = &evidence;
+    policies.iter().for_each(|found| add("policy", policy(found)));
+    if let Some(route) = &job.route {
         add(
-            "job",
+            "route",
             json!({
-                "receipt": FORM,
-                "cluster": format!("{:032x}", self.shared.handle.cluster_id()),
-                "job": job.id.to_string(),
-                "namespace": job.namespace.as_str(),
+                "action": route.action.as_str(),
+                "decider": route.decider.as_str(),
+                "selection": route.generation.0,
+                "rule": route.rule.as_deref(),
+                "asked_agent": route.asked.as_str(),
+                "asked_package": route.asked_pin.as_ref().map(|pin| pin.digest.to_string()),
             }),
         );
-        add("submission", submission(job));
-        add("agent", agent(state, job));
-        let evidence = job.evidence.as_deref().cloned().unwrap_or_default();
-        let Evidence { policies, grants, answers } = &evidence;
-        policies.iter().for_each(|found| add("policy", policy(found)));
-        if let Some(route) = &job.route {
-            add(
-                "route",
-                json!({
-                    "action": route.action.as_str(),
-                    "decider": route.decider.as_str(),
-                    "selection": route.generation.0,
-                    "rule": route.rule.as_deref(),
-                    "asked_agent": route.asked.as_str(),
-                    "asked_package": route.asked_pin.as_ref().map(|pin| pin.digest.to_string()),
-                }),
-            );
-        }
-        grants.iter().for_each(|found| add("attempt", granted(found)));
-        answers.iter().for_each(|found| add("question", answered(found)));
-        let journal = state.journal(job.id).or(job.journal.as_ref()).cloned().unwrap_or_default();
-        for (kind, about) in self.journal_entries(&journal).await? {
-            add(kind, about);
-        }
-        add("end", end(job, &journal));
-        Ok(receipt)
     }
+    grants.iter().for_each(|found| add("attempt", granted(found)));
+    answers.iter().for_each(|found| add("question", answered(found)));
+    let journal = state.journal(job.id).or(job.journal.as_ref()).cloned().unwrap_or_default();
+    for (kind, about) in journal_entries(desk, &journal).await? {
+        add(kind, about);
+    }
+    add("end", end(job, &journal));
+    Ok(receipt)
+}
 
-    /// The steps of a journal, or the artifacts that hold the oldest of them if there are too many.
-    async fn journal_entries(&self, journal: &Journal) -> Result<Vec<(&'static str, Value)>, Error> {
-        let (mut entries, mut from) = (Vec::new(), 0);
-        for fold in &journal.folds {
-            if journal.next() - from > STEPS_MAX {
-                let (digest, bytes) = content(&fold.artifact);
-                entries.push((
-                    "steps",
-                    json!({ "from": from, "upto": fold.upto, "artifact": digest.to_string(), "bytes": bytes }),
-                ));
-            } else {
-                let folded = decode_steps(&self.bytes(&fold.artifact).await?);
-                let folded = folded.map_err(|error| Error::internal("read folded steps", &error))?;
-                entries.extend((from..fold.upto).zip(&folded).map(step));
-            }
-            from = fold.upto;
+/// The steps of a journal, or the artifacts that hold the oldest of them if there are too many.
+async fn journal_entries(desk: &Desk, journal: &Journal) -> Result<Vec<(&'static str, Value)>, Error> {
+    let (mut entries, mut from) = (Vec::new(), 0);
+    for fold in &journal.folds {
+        if journal.next() - from > STEPS_MAX {
+            let (digest, bytes) = content(&fold.artifact);
+            entries.push((
+                "steps",
+                json!({ "from": from, "upto": fold.upto, "artifact": digest.to_string(), "bytes": bytes }),
+            ));
+        } else {
+            let folded = decode_steps(&desk.bytes(&fold.artifact).await?);
+            let folded = folded.map_err(|error| Error::internal("read folded steps", &error))?;
+            entries.extend((from..fold.upto).zip(&folded).map(step));
         }
-        entries.extend((from..).zip(&journal.steps).map(step));
-        Ok(entries)
+        from = fold.upto;
     }
+    entries.extend((from..).zip(&journal.steps).map(step));
+    Ok(entries)
 }
 
 fn submission(job: &Job) -> Value {

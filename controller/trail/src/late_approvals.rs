@@ -7,14 +7,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use atlas_api::catalogue::APPROVAL_LATE;
 use atlas_audit::{Decision, Record};
+use atlas_desk::Desk;
 use atlas_raft::Leadership;
 use atlas_state::State;
 use atlas_types::{Door, Event, EventRecord, Principal, Question, QuestionEnd, Timestamp};
 use tokio::sync::broadcast::error::RecvError;
-
-use crate::service::Shared;
-use atlas_api::catalogue::APPROVAL_LATE;
 
 /// The verb of their records.
 const VERB: &str = "expireQuestion";
@@ -22,23 +21,23 @@ const VERB: &str = "expireQuestion";
 const BACK: Duration = Duration::from_secs(60);
 
 /// Records them as long as this member leads.
-pub(crate) async fn record_unanswered(shared: Arc<Shared>) {
-    if !shared.audit.is_on() {
+pub async fn record_unanswered(desk: Arc<Desk>) {
+    if !desk.audit.is_on() {
         return std::future::pending().await;
     }
-    let clock = &shared.env.clock;
+    let clock = &desk.env.clock;
     // A controller that was started again may have ended some right before it stopped, however long that is ago.
-    let (begun, state_then) = (clock.monotonic(), shared.handle.applied().at());
-    let mut leadership = shared.handle.leadership();
+    let (begun, state_then) = (clock.monotonic(), desk.handle.applied().at());
+    let mut leadership = desk.handle.leadership();
     while leadership.wait_for(leads).await.is_ok() {
         let is_new = clock.monotonic().saturating_sub(begun) < BACK;
-        let since = if is_new { state_then } else { shared.handle.applied().at() };
+        let since = if is_new { state_then } else { desk.handle.applied().at() };
         tokio::select! {
             biased;
             ended = leadership.wait_for(|now| !leads(now)) => if ended.is_err() {
                 return;
             },
-            () = lead(&shared, before(since)) => return,
+            () = lead(&desk, before(since)) => return,
         }
     }
 }
@@ -52,15 +51,15 @@ fn before(time: Timestamp) -> Timestamp {
 }
 
 /// Records what ended since a time, and then what ends. Completes when the log ends.
-async fn lead(shared: &Shared, mut since: Timestamp) {
+async fn lead(desk: &Desk, mut since: Timestamp) {
     let is_one = |event: &EventRecord| matches!(&event.event, Event::QuestionEnded { question } if is_late(question));
-    let mut batches = shared.handle.subscribe_to(move |batch| batch.events.iter().any(is_one));
+    let mut batches = desk.handle.subscribe_to(move |batch| batch.events.iter().any(is_one));
     let mut looks_back = true;
     loop {
         if std::mem::take(&mut looks_back) {
-            let state = shared.handle.applied();
+            let state = desk.handle.applied();
             let records = state.all_questions().filter(|question| question.ended_at >= since);
-            shared.audit.unanswered(records.filter_map(|question| record(&state, question)).collect()).await;
+            desk.audit.unanswered(records.filter_map(|question| record(&state, question)).collect()).await;
         }
         match batches.recv().await {
             Ok(batch) => {
@@ -68,7 +67,7 @@ async fn lead(shared: &Shared, mut since: Timestamp) {
                     Event::QuestionEnded { question } => record(&batch.state, question),
                     _ => None,
                 });
-                shared.audit.unanswered(ended.collect()).await;
+                desk.audit.unanswered(ended.collect()).await;
                 since = batch.state.at();
             }
             Err(RecvError::Lagged(_)) => looks_back = true,

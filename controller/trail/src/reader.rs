@@ -8,12 +8,12 @@ use std::time::Duration;
 
 use atlas_artifacts::{AuditAsk, AuditPage};
 use atlas_audit::Filter;
+use atlas_desk::{Desk, Error};
 use atlas_types::MemberId;
 
 pub use self::cursor::AuditCursor;
 use self::cursor::Position;
 use self::merge::{Merged, merge};
-use crate::{Audit, Error, Service};
 
 /// Most records of a page.
 const RECORDS_MAX: usize = 1_000;
@@ -54,54 +54,47 @@ pub struct MissingAudit {
     pub reason: String,
 }
 
-impl Service {
-    /// Who did what through this controller.
-    pub fn audit(&self) -> &Audit {
-        &self.shared.audit
+/// Records of all controllers, by time. A controller that does not answer is named, and keeps its position.
+pub async fn read(desk: &Desk, query: AuditQuery) -> Result<MergedAudit, Error> {
+    let AuditQuery { cursor, filter, limit, member } = query;
+    let limit = limit.clamp(1, RECORDS_MAX);
+    let group = desk.peers.group();
+    let members: Vec<MemberId> = group.others.iter().copied().chain([group.own]).collect();
+    let asked: Vec<MemberId> =
+        members.iter().copied().filter(|asked| member.is_none_or(|member| member == *asked)).collect();
+    if asked == [group.own] {
+        desk.audit.check_on()?;
     }
-
-    /// Records of all controllers, by time. A controller that does not answer is named, and keeps its position.
-    pub async fn audit_of_all(&self, query: AuditQuery) -> Result<MergedAudit, Error> {
-        let AuditQuery { cursor, filter, limit, member } = query;
-        let limit = limit.clamp(1, RECORDS_MAX);
-        let group = self.shared.peers.group();
-        let members: Vec<MemberId> = group.others.iter().copied().chain([group.own]).collect();
-        let asked: Vec<MemberId> =
-            members.iter().copied().filter(|asked| member.is_none_or(|member| member == *asked)).collect();
-        if asked == [group.own] {
-            self.audit().check_on()?;
+    let answers = asked.into_iter().map(|member| {
+        let (after, limit) = match cursor.of(member) {
+            Position::After(number) => (number, limit),
+            Position::End => (AFTER_ALL, 1),
+        };
+        let ask = AuditAsk { after, filter: filter.clone(), limit };
+        async move {
+            let own = member == group.own;
+            (member, after, if own { own_audit(desk, ask).await } else { audit_of(desk, member, ask).await })
         }
-        let answers = asked.into_iter().map(|member| {
-            let (after, limit) = match cursor.of(member) {
-                Position::After(number) => (number, limit),
-                Position::End => (AFTER_ALL, 1),
-            };
-            let ask = AuditAsk { after, filter: filter.clone(), limit };
-            async move {
-                let own = member == group.own;
-                (member, after, if own { self.own_audit(ask).await } else { self.audit_of(member, ask).await })
-            }
-        });
-        let answers = futures::future::join_all(answers).await;
-        let mut found = gather(cursor, answers, limit);
-        found.cursor.settle(&members);
-        Ok(found)
-    }
+    });
+    let answers = futures::future::join_all(answers).await;
+    let mut found = gather(cursor, answers, limit);
+    found.cursor.settle(&members);
+    Ok(found)
+}
 
-    /// A page of this controller, or why there is none.
-    async fn own_audit(&self, ask: AuditAsk) -> Result<AuditPage, String> {
-        let mut over = self.shared.env.clock.sleep(OWN_MAX);
-        tokio::select! {
-            biased;
-            page = self.audit().page(ask) => page.map_err(|error| error.to_string()),
-            () = &mut over => Err("its disk does not answer".to_owned()),
-        }
+/// A page of this controller, or why there is none.
+async fn own_audit(desk: &Desk, ask: AuditAsk) -> Result<AuditPage, String> {
+    let mut over = desk.env.clock.sleep(OWN_MAX);
+    tokio::select! {
+        biased;
+        page = desk.audit.page(ask) => page.map_err(|error| error.to_string()),
+        () = &mut over => Err("its disk does not answer".to_owned()),
     }
+}
 
-    /// The same of another one.
-    async fn audit_of(&self, member: MemberId, ask: AuditAsk) -> Result<AuditPage, String> {
-        self.shared.peers.audit(member, ask).await.map_err(|error| error.reason().to_owned())
-    }
+/// The same of another one.
+async fn audit_of(desk: &Desk, member: MemberId, ask: AuditAsk) -> Result<AuditPage, String> {
+    desk.peers.audit(member, ask).await.map_err(|error| error.reason().to_owned())
 }
 
 /// What a controller answered: the number after which it was asked, and its page, or why there is none.

@@ -4,9 +4,8 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 
+use atlas_desk::Error;
 use atlas_types::MemberId;
-
-use crate::Error;
 
 /// Most controllers in a cursor.
 const MEMBERS_MAX: usize = 64;
