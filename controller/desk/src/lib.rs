@@ -10,12 +10,16 @@ mod caller;
 mod desk;
 mod error;
 pub mod gate;
+mod issuers;
 mod jobs;
 pub mod json;
 pub mod on_behalf;
 pub mod ownership;
+mod shown_object;
 
 pub use audit::{Attempted, Audit, AuditOptions, TurnedAway, is_denial};
 pub use caller::Caller;
 pub use desk::{Consistency, Desk, LeadershipLost, Limits, Standstill};
 pub use error::Error;
+pub use issuers::{Fetched, Issuers, NoIssuers};
+pub use shown_object::{ShownObject, shown as shown_object, shown_spec, with_revision};

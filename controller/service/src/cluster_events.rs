@@ -184,7 +184,7 @@ fn object_value(object: &Object) -> Value {
         "uid": object.uid.0,
         "revision": object.revision.0,
         "labels": *object.labels,
-        "spec": crate::objects::shown_spec(object),
+        "spec": atlas_desk::shown_spec(object),
         "by": object.by.as_str(),
     })
 }

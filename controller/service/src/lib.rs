@@ -5,22 +5,18 @@
 //! the objects that clients receive. It keeps the history and artifacts consistent with the other members. It opens no
 //! socket.
 
-mod access;
 mod agent_health;
 mod agents;
 mod attachments;
-mod authentication;
 mod backup;
 mod batch;
 mod catch_up;
 mod circuit;
-mod cluster;
 mod cluster_events;
 mod collect;
 mod contracts;
 mod conversations;
 mod dependencies;
-mod enrollment;
 mod erase;
 mod events;
 mod explain;
@@ -28,11 +24,9 @@ mod externals;
 mod fill;
 mod follow;
 mod fork;
-mod grants;
 mod health;
 mod ids;
 mod inbound;
-mod issuers;
 mod jobs;
 mod journal;
 mod kept;
@@ -63,12 +57,12 @@ mod secrets;
 mod series;
 mod served;
 mod service;
-mod sign_in;
 mod skill_run;
 mod skills;
 mod spawn;
 mod stats;
 mod steps;
+mod subjects;
 mod submission;
 mod submit;
 mod tasks;
@@ -88,7 +82,6 @@ mod webhooks;
 mod wish;
 mod work;
 
-pub use access::{CreatedToken, NewToken};
 pub use agent_health::{AgentHealth, MessageTiming};
 pub use agents::{AgentQuery, Registered, ShownAgent, Versions};
 pub use atlas_artifacts::{
@@ -98,31 +91,30 @@ pub use atlas_artifacts::{
 };
 pub use atlas_audit::{Decision as AuditDecision, Filter as AuditFilter, Receipt};
 pub use atlas_desk::{
-    Attempted, Audit, AuditOptions, Caller, Consistency, Error, LeadershipLost, Limits, TurnedAway, is_denial, json,
+    Attempted, Audit, AuditOptions, Caller, Consistency, Error, Fetched, Issuers, LeadershipLost, Limits, NoIssuers,
+    ShownObject, TurnedAway, is_denial, json,
 };
+pub use atlas_identity::{Authentication, CreatedToken, GroupMember, NewToken, NotARootToken};
 pub use atlas_lines::{LiveLines, LogLine, LogOutput, LogReader, Piece, Streams};
 pub use atlas_trail::{AuditCursor, AuditQuery, MergedAudit, MissingAudit};
 pub use attachments::{Recipient, Withheld};
-pub use authentication::{Authentication, NotARootToken};
 pub use backup::Backup;
 pub use batch::Submitted;
 pub use cluster_events::{EventFilter, EventKind, EventLabel};
 pub use contracts::Known;
 pub use conversations::{BegunTurn, ConversationScope, Mapping, Message, Role, reply_of};
 pub use dependencies::lacking;
-pub use enrollment::GroupMember;
 pub use events::{Change, Follow, JobStream, Next, Reader};
 pub use externals::{AskedJob, ExternalDecision, Externals, NoExternals};
 pub use fill::Completeness;
 pub use fork::{ForkRequest, Set};
-pub use issuers::{Fetched, Issuers, NoIssuers};
 pub use jobs::JobQuery;
 pub use journal::{StepQuery, Steps};
 pub use kept::{BearerRefused, Bearers, HookSender, ModelLimits};
 pub use logins::{BegunLogin, DeviceLogin, LoggedIn, NewLogin};
 pub use messages::NewMessage;
 pub use nodes::NodeAction;
-pub use objects::{ObjectChange, ObjectFilter, ShownObject};
+pub use objects::{ObjectChange, ObjectFilter};
 pub use orchestrators::Selected;
 pub use pins::{PinChanges, Pinned};
 pub use policy::{PolicyOperation, PolicyQuestion};

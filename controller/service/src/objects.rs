@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use atlas_api::types::{self, ObjectMetadata};
+use atlas_api::types;
 use atlas_contract::Violation;
 use atlas_contract::schema::Validator;
 use atlas_desk::gate::{may_read_objects, may_write_objects};
+use atlas_desk::{ShownObject, shown_object, with_revision};
 use atlas_objects::{KINDS, Kind, Scope};
 use atlas_types::{
-    Command, DeleteObject, EventSeq, Expect, Namespace, Object, ObjectKey, ObjectKind, ObjectName, PutObject,
-    SPEC_BYTES_MAX,
+    Command, DeleteObject, Expect, Namespace, Object, ObjectKey, ObjectKind, ObjectName, PutObject, SPEC_BYTES_MAX,
 };
 use serde_json::Value;
 
@@ -39,13 +39,6 @@ pub struct ObjectChange {
     pub expect: Expect,
     /// Whether only the answer is wanted.
     pub dry_run: bool,
-}
-
-/// An object as clients get it, and its revision.
-#[derive(Debug, Clone, PartialEq)]
-pub struct ShownObject {
-    pub value: types::Object,
-    pub revision: EventSeq,
 }
 
 impl Service {
@@ -80,7 +73,7 @@ impl Service {
         let mut found = state.objects(&caller.namespace, &word, after.as_ref()).filter(|object| filter.admits(object));
         let page: Vec<_> = found.by_ref().take(limit).collect();
         let next = found.next().and(page.last()).map(|last| last.key.name.to_string());
-        Ok((page.into_iter().map(|object| shown(object)).collect(), next))
+        Ok((page.into_iter().map(|object| shown_object(object)).collect(), next))
     }
 
     /// One object.
@@ -321,39 +314,4 @@ fn key(caller: &Caller, kind: &str, name: &str) -> Result<(&'static dyn Kind, Ob
     let kind = known(kind)?;
     let key = ObjectKey { namespace: caller.namespace.clone(), kind: word(kind)?, name: ObjectName::new(name)? };
     Ok((kind, key))
-}
-
-pub(crate) fn with_revision(object: &Arc<Object>) -> ShownObject {
-    ShownObject { value: shown(object), revision: object.revision }
-}
-
-fn shown(object: &Object) -> types::Object {
-    types::Object {
-        kind: object.key.kind.as_str().to_owned(),
-        metadata: ObjectMetadata {
-            name: object.key.name.as_str().to_owned(),
-            namespace: object.key.namespace.as_str().to_owned(),
-            labels: (*object.labels).clone(),
-            uid: object.uid.0,
-            revision: object.revision.0,
-            created_at: seconds(object.created),
-            updated_at: seconds(object.updated),
-            updated_by: object.by.as_str().to_owned(),
-        },
-        spec: shown_spec(object),
-        status: serde_json::from_slice(&object.status).unwrap_or_default(),
-    }
-}
-
-/// The spec of an object without what nobody may read.
-pub(crate) fn shown_spec(object: &Object) -> Value {
-    let mut spec = serde_json::from_slice::<Value>(&object.spec).unwrap_or_default();
-    if let Some(kind) = atlas_objects::kind(&object.key.kind) {
-        kind.shown(&mut spec);
-    }
-    spec
-}
-
-fn seconds(time: atlas_types::Timestamp) -> f64 {
-    time.0 as f64 / 1e6
 }

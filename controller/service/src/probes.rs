@@ -3,8 +3,8 @@
 
 use std::sync::LazyLock;
 
-use atlas_mcp_spec::{CHECK_AGENT, CHECK_CONTRACT};
-use atlas_model::{PROBE_AGENT, PROBE_CONTRACT};
+use atlas_mcp_spec::CHECK_CONTRACT;
+use atlas_model::PROBE_CONTRACT;
 use atlas_package::PackFile;
 use atlas_state::State;
 use atlas_types::{AgentName, Digest, Job, Namespace, Version};
@@ -81,13 +81,9 @@ pub(crate) fn probe() -> Result<&'static OwnAgent, Error> {
     PROBE.as_ref().ok_or(Error::Internal)
 }
 
-/// Whether an agent has the name of one that asks. Its jobs need no rights of the cluster.
-pub(crate) fn is_named_so(agent: &AgentName) -> bool {
-    [CHECK_AGENT, PROBE_AGENT].contains(&agent.as_str())
-}
-
 #[cfg(test)]
 mod tests {
+    use atlas_identity::is_named_so;
     use expect_test::expect;
 
     use super::*;

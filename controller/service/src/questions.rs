@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use atlas_api::Questions as QuestionOperation;
+use atlas_identity::is_granted;
 use atlas_state::State;
 use atlas_types::{
     ANSWER_BYTES_MAX, AnswerQuestion, Ask, AskKind, AskQuestion, AskingRule, Command, EventSeq, Job, JobId, Question,
@@ -13,7 +14,6 @@ use atlas_types::{
 };
 use serde_json::{Value, json};
 
-use crate::grants::is_granted;
 use crate::view::View;
 use crate::{Caller, Consistency, Error, Service, Shown};
 

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use atlas_desk::{ShownObject, with_revision};
 use atlas_objects::{SealedVersion, SecretProvider, SecretSpec, VERSIONS_MAX, models_of_tier};
 use atlas_secrets::{Reference, Template, variable_of};
 use atlas_state::State;
@@ -14,7 +15,6 @@ use serde_json::Value;
 
 use crate::attachments::Withheld;
 use crate::logins::secret_of_server;
-use crate::objects::{ShownObject, with_revision};
 use crate::seal::UnsealError;
 use crate::{Caller, Consistency, Error, Service};
 

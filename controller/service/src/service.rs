@@ -4,33 +4,30 @@ use std::ops::Deref;
 use std::sync::{Arc, Mutex};
 
 use atlas_api::OperationId;
-use atlas_artifacts::{Artifacts, Line, LineCursor, Peers, Query, QueryResult};
-use atlas_audit::Receipt;
-use atlas_desk::{Audit, Desk, Standstill};
+use atlas_artifacts::{Artifacts, Peers, Query, QueryResult};
+use atlas_desk::{Audit, Desk, Issuers, Standstill};
 use atlas_env::Env;
 use atlas_history::{Gap, History, Part};
-use atlas_lines::{JobLogs, LiveLines, LogReader, Streams};
+use atlas_identity::{Authentication, Authenticator};
+use atlas_lines::{JobLogs, Streams};
 use atlas_raft::Handle;
 use atlas_state::State;
 use atlas_telemetry::Metrics;
-use atlas_trail::{AuditQuery, MergedAudit};
-use atlas_types::{Attempt, Digest, EventSeq, FencingToken, Job, JobId, NodeId, Outcome, Payload, Request};
+use atlas_types::{Digest, EventSeq, JobId, Outcome, Payload, Request};
 use bytes::Bytes;
 use tokio::sync::Semaphore;
 
-use crate::authentication::Authentication;
 use crate::contracts::Contracts;
 use crate::externals::Externals;
-use crate::issuers::Issuers;
 use crate::kept::{
-    Bearers, ChainOrchestrators, Deliveries, Evals, EventLog, IssuerKeys, ModelLimits, Needs, Policies, QuestionSignal,
-    Turns, Wanted,
+    Bearers, ChainOrchestrators, Deliveries, Evals, EventLog, ModelLimits, Needs, Policies, QuestionSignal, Turns,
+    Wanted,
 };
 use crate::seal::Keys;
 use crate::series::{AGENTS_MAX, Series};
 use crate::stats::Stats;
 use crate::waiters::Waiters;
-use crate::{Caller, Consistency, Error, LeadershipLost, Limits};
+use crate::{Caller, Consistency, Error, Limits};
 
 /// Explanations of jobs that are made at one time.
 const EXPLANATIONS_MAX: usize = 2;
@@ -89,8 +86,7 @@ pub(crate) struct Shared {
     pub(crate) needs: Needs,
     pub(crate) model_limits: ModelLimits,
     pub(crate) keys: Option<Keys>,
-    pub(crate) authentication: Option<Authentication>,
-    pub(crate) issuer_keys: IssuerKeys,
+    pub(crate) authenticator: Authenticator,
     pub(crate) chain_orchestrators: ChainOrchestrators,
     pub(crate) issuers: Arc<dyn Issuers>,
     pub(crate) externals: Arc<dyn Externals>,
@@ -132,6 +128,7 @@ impl Service {
         let desk = Desk { handle, history, artifacts, peers, metrics, limits, env, audit, standstill };
         let desk = Arc::new(desk);
         let logs = JobLogs::new(desk.clone());
+        let authenticator = Authenticator::new(desk.clone(), authentication, issuers.clone());
         let shared = Shared {
             desk,
             wanted: Wanted::default(),
@@ -149,8 +146,7 @@ impl Service {
             needs: Needs::default(),
             model_limits: ModelLimits::default(),
             keys,
-            authentication,
-            issuer_keys: IssuerKeys::default(),
+            authenticator,
             chain_orchestrators: ChainOrchestrators::default(),
             issuers,
             externals,
@@ -214,64 +210,6 @@ impl Service {
     /// The job that a caller goes on waiting for: one that it submitted, or any if it may read jobs.
     pub async fn awaited_job(&self, caller: &Caller, text: &str) -> Result<JobId, Error> {
         self.shared.awaited_job(caller, text).await
-    }
-}
-
-/// The audit trail.
-impl Service {
-    /// Who did what through this controller.
-    pub fn audit(&self) -> &Audit {
-        &self.shared.audit
-    }
-
-    /// Records of all controllers, by time. A controller that does not answer is named, and keeps its position.
-    pub async fn audit_of_all(&self, query: AuditQuery) -> Result<MergedAudit, Error> {
-        atlas_trail::read(&self.shared, query).await
-    }
-
-    /// The receipt of a job that has ended. Where an audit is kept, a record in it says which one was given to whom.
-    pub async fn receipt(&self, caller: &Caller, id: JobId, consistency: Consistency) -> Result<Receipt, Error> {
-        atlas_trail::receipt(&self.shared, caller, id, consistency).await
-    }
-}
-
-/// The log lines of jobs.
-impl Service {
-    /// The lines of a job so far as a JSON array, also those of earlier attempts.
-    pub async fn logs(&self, caller: &Caller, id: JobId) -> Result<Vec<u8>, Error> {
-        self.shared.logs.logs(caller, id).await
-    }
-
-    /// Follows the lines of a job after those that the reader has, given as an attempt and a line number. With pieces, the reader
-    /// also receives the answers of models as they form.
-    pub async fn follow_logs(
-        &self,
-        caller: &Caller,
-        id: JobId,
-        seen: Option<(Attempt, u64)>,
-        with_pieces: bool,
-    ) -> Result<LogReader, Error> {
-        self.shared.logs.follow_logs(caller, id, seen, with_pieces).await
-    }
-
-    /// Stores the lines of a running attempt so far, for the holder of its lease.
-    pub async fn store_log(&self, job: JobId, node: NodeId, token: FencingToken) -> Result<(), Error> {
-        self.shared.logs.store_log(job, node, token).await
-    }
-
-    /// Lines of an attempt, after the stored lines that are older. A line says so if those cannot be read.
-    pub async fn whole_log(&self, job: &Job, lines: Vec<u8>) -> Vec<u8> {
-        self.shared.logs.whole_log(job, lines).await
-    }
-
-    /// For the other members: follows the lines of a running attempt, if this member leads.
-    pub fn live_lines(&self, place: LineCursor, with_pieces: bool) -> LiveLines {
-        self.shared.logs.live_lines(place, with_pieces)
-    }
-
-    /// For the other members: the lines of a running attempt so far, if this member leads.
-    pub fn lines_now(&self, place: LineCursor) -> Result<Vec<Line>, LeadershipLost> {
-        self.shared.logs.lines_now(place)
     }
 }
 

@@ -1,6 +1,7 @@
 //! Skills: deploying one from its package. Everything else about them is that of objects.
 
 use atlas_api::types::Skill;
+use atlas_desk::{ShownObject, with_revision};
 use atlas_env::chain;
 use atlas_mcp_spec::ServerSpec;
 use atlas_objects::{SkillProgram, SkillSpec};
@@ -9,7 +10,6 @@ use atlas_types::{Command, Expect, Object, ObjectKey, ObjectKind, ObjectName, Pu
 use bytes::Bytes;
 use serde_json::Value;
 
-use crate::objects::{ShownObject, with_revision};
 use crate::{Caller, Consistency, Error, Service};
 
 /// The kind of skills.

@@ -41,7 +41,7 @@ impl Service {
             return refused("the lease is outdated".to_owned());
         };
         // What the parent may pass on, its children may too, if they name who gets it.
-        let mut caller = self.caller_of_job(&state, parent).with_inbound(self.bearers().of(job));
+        let mut caller = self.shared.authenticator.caller_of_job(&state, parent).with_inbound(self.bearers().of(job));
         if caller.may(Jobs::SubmitJob.id()).is_err()
             && let Err(error) = self.admit(&caller, Jobs::SubmitJob.id(), &format!("agent/{}", spawn.agent)).await
         {

@@ -94,7 +94,7 @@ impl Service {
         let Some(version) = version else { return refused("the version of the calling agent is not registered") };
         let contract = self.known(version).await?;
         let from = CallingJob { job, spawned: request.spawned(), again: request.again };
-        let caller = self.caller_of_job(&state, job);
+        let caller = self.shared.authenticator.caller_of_job(&state, job);
         let call = Call { caller, tool: &request.tool, arguments, from: Some(from), unwanted: Unwanted::never() };
         let team = request.tool.strip_prefix(TEAM);
         if team.is_none() && !permits(&contract, &call) {

@@ -6,7 +6,7 @@ use std::path::Path;
 use crate::tree;
 
 /// Crates whose public items others read.
-const CRATES: [&str; 31] = [
+const CRATES: [&str; 32] = [
     "agents/bundled",
     "agents/contract",
     "agents/model",
@@ -24,6 +24,7 @@ const CRATES: [&str; 31] = [
     "controller/server",
     "controller/lines",
     "controller/trail",
+    "controller/identity",
     "controller/service",
     "controller/state",
     "proto/env",

@@ -1,6 +1,7 @@
 //! Logins at MCP servers. The server names its issuer, where Atlas registers itself as a client of its own, unless the operator names one.
 //! What is needed to renew the tokens is in the same sealed secret as they are.
 
+use atlas_desk::Issuers;
 use atlas_mcp_spec::ServerSpec;
 use atlas_model::{CallError, CallErrorKind, Reference};
 use atlas_oauth::{
@@ -14,7 +15,6 @@ use serde_json::json;
 
 use super::renew::LOOK_EVERY;
 use super::{LoggedIn, Login, TRIES_MAX, Whose, failed};
-use crate::issuers::Issuers;
 use crate::{Caller, Consistency, Error, ObjectChange, Service};
 
 /// What a person says when a login begins.
@@ -298,7 +298,7 @@ mod tests {
     use futures::future::{BoxFuture, FutureExt as _, ready};
 
     use super::*;
-    use crate::issuers::Fetched;
+    use atlas_desk::Fetched;
 
     /// A server that knows no GET and never answers a POST, with a description at the usual place.
     struct Silent;

@@ -1,11 +1,11 @@
 //! The agents of the cluster that ask servers: only the cluster's own packages are run, and without its rights.
 
+use atlas_identity::acts_as_cluster;
 use atlas_package::PackFile;
 use atlas_types::{Expect, ObjectKey, ObjectKind, ObjectName};
 use serde_json::json;
 
 use super::{Node, caller, until};
-use crate::access::acts_as_cluster;
 use crate::kept::Verdict;
 use crate::probes;
 use crate::testing::Net;

@@ -26,7 +26,7 @@ pub(crate) fn access(state: &State, principal: Principal) -> Access {
 }
 
 /// Whether a principal has a role in a namespace. `root` has every role.
-pub(crate) fn is_granted(state: &State, principal: &Principal, namespace: &Namespace, role: &str) -> bool {
+pub fn is_granted(state: &State, principal: &Principal, namespace: &Namespace, role: &str) -> bool {
     let binding = key("binding", principal.as_str()).and_then(|key| BindingSpec::read(&state.object(&key)?.spec).ok());
     let own = binding.map(|binding| binding.grants).unwrap_or_default();
     if principal.as_str() == ROOT {

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError};
 
 use atlas_access::Access;
+use atlas_desk::{Consistency, Error};
 use atlas_objects::IssuerSpec;
 use atlas_oidc::{
     Expectation, Keys, TokenError, TokenHolder, UncheckedToken, key_address, metadata_address, principal_of, verify,
@@ -14,26 +15,25 @@ use atlas_oidc::{
 use atlas_state::State;
 use atlas_types::{Object, ObjectKind, Principal};
 
+use crate::Authenticator;
 use crate::grants::access;
-use crate::kept::Use;
-use crate::service::Shared;
-use crate::{Consistency, Error, Service};
+use crate::issuer_keys::Use;
 
-impl Service {
+impl Authenticator {
     /// Who shows a token of an issuer. Of several issuers with one address, the first one by name that accepts the token counts.
     pub(crate) async fn sign_in(&self, token: &str) -> Result<Arc<Access>, Error> {
         let unknown = || Error::Unauthenticated("the token is not valid here");
         let seen = UncheckedToken::read(token).ok_or_else(unknown)?;
-        let state = self.handle().applied();
+        let state = self.desk.handle.applied();
         let issuers = issuers(&state, &seen.issuer);
         if issuers.is_empty() {
             return Err(unknown());
         }
-        let now = i64::try_from(self.shared.now_ms() / 1_000).unwrap_or(i64::MAX);
+        let now = i64::try_from(self.desk.now_ms() / 1_000).unwrap_or(i64::MAX);
         let (mut refused, mut why) = (None, TokenError::UnknownKey);
         // The second time with keys that are read after the first.
         for _ in 0..2 {
-            let keys = self.shared.keys_of(&seen.issuer, refused.as_ref()).await.map_err(|why| {
+            let keys = self.keys_of(&seen.issuer, refused.as_ref()).await.map_err(|why| {
                 tracing::warn!(issuer = seen.issuer, why, "a token was refused");
                 Error::Unauthenticated("the token cannot be checked now: see the log of the controller")
             })?;
@@ -60,14 +60,14 @@ impl Service {
     }
 }
 
-impl Service {
+impl Authenticator {
     /// The addresses of all issuers whose tokens are accepted, with the client by which people log in there. None while authentication is
     /// off.
     pub async fn issuer_addresses(&self) -> Result<BTreeMap<String, Option<String>>, Error> {
-        if self.shared.authentication.is_none() {
+        if self.authentication.is_none() {
             return Ok(BTreeMap::new());
         }
-        let state = self.state(Consistency::Stale).await?;
+        let state = self.desk.state(Consistency::Stale).await?;
         let mut found = BTreeMap::new();
         for object in state.objects_of_kind(&ObjectKind::new("issuer")?) {
             let Ok(spec) = IssuerSpec::read(&object.spec) else { continue };
@@ -78,11 +78,11 @@ impl Service {
     }
 }
 
-impl Shared {
+impl Authenticator {
     /// The keys of an issuer, other ones than `refused`. An error says why there are none.
     async fn keys_of(&self, url: &str, refused: Option<&Arc<Keys>>) -> Result<Arc<Keys>, String> {
         let entry = self.issuer_keys.entry(url);
-        let decide = || entry.known().decide(self.env.clock.monotonic(), refused);
+        let decide = || entry.known().decide(self.desk.env.clock.monotonic(), refused);
         match decide() {
             Use::Keys(keys) => return Ok(keys),
             Use::Fail(why) => return Err(why),
@@ -96,7 +96,7 @@ impl Shared {
             Use::Ask => {}
         }
         let read = self.read_keys(url).await;
-        let now = self.env.clock.monotonic();
+        let now = self.desk.env.clock.monotonic();
         let mut known = entry.known.lock().unwrap_or_else(PoisonError::into_inner);
         known.asked = Some(now);
         match read {

@@ -10,19 +10,20 @@ use std::time::Duration;
 
 use atlas_access::{Access, Place, ROOT, Rights, is_name, parts, token};
 use atlas_api::types::{Grant, Whoami};
-use atlas_desk::on_behalf;
+use atlas_desk::{Caller, Consistency, Error, ShownObject, on_behalf, with_revision};
+use atlas_mcp_spec::CHECK_AGENT;
+use atlas_model::PROBE_AGENT;
 use atlas_objects::TokenSpec;
 use atlas_state::State;
 use atlas_types::{
-    Command, Door, Expect, Job, Namespace, ObjectKey, ObjectKind, ObjectName, Principal, PutObject, SecretText,
+    AgentName, Command, Door, Expect, Job, Namespace, ObjectKey, ObjectKind, ObjectName, Principal, PutObject,
+    SecretText,
 };
 use subtle::ConstantTimeEq as _;
 
+use crate::Authenticator;
 use crate::authentication::{hash, root};
 use crate::grants::access;
-use crate::objects::{ShownObject, with_revision};
-use crate::probes::is_named_so;
-use crate::{Caller, Consistency, Error, Service};
 
 /// A token as a client asks for it.
 #[derive(Debug, Clone)]
@@ -41,15 +42,15 @@ pub struct CreatedToken {
     pub object: ShownObject,
 }
 
-impl Service {
+impl Authenticator {
     /// Who sends a request with this value of `Authorization`. While authentication is off, everybody is the principal `local` and may
     /// do everything.
     pub async fn authenticate(&self, authorization: Option<&str>) -> Result<Option<Arc<Access>>, Error> {
-        let Some(authentication) = &self.shared.authentication else { return Ok(None) };
+        let Some(authentication) = &self.authentication else { return Ok(None) };
         let value = authorization.ok_or(Error::Unauthenticated("the request has no token"))?;
         let token = value.split_once(' ').filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"));
         let (_, token) = token.ok_or(Error::Unauthenticated("the header Authorization is not \"Bearer TOKEN\""))?;
-        let own = authentication.identify(&self.handle().applied(), token.trim(), self.shared.now_ms())?;
+        let own = authentication.identify(&self.desk.handle.applied(), token.trim(), self.desk.now_ms())?;
         match own {
             Some(access) => Ok(Some(Arc::new(access))),
             None => self.sign_in(token.trim()).await.map(Some),
@@ -58,9 +59,9 @@ impl Service {
 
     /// A running job as a caller: it may do what the principal that submitted it is granted now. Jobs that the cluster itself made, such as
     /// those of orchestrators, may do everything, except those that only ask servers and models.
-    pub(crate) fn caller_of_job(&self, state: &State, job: &Job) -> Caller {
+    pub fn caller_of_job(&self, state: &State, job: &Job) -> Caller {
         let caller = on_behalf::job(job);
-        if self.shared.authentication.is_none() || acts_as_cluster(job) {
+        if self.authentication.is_none() || acts_as_cluster(job) {
             return caller;
         }
         let access = match job.principal.as_str() {
@@ -72,18 +73,9 @@ impl Service {
 
     /// Whether a text is the root token of this controller.
     pub fn is_root_token(&self, text: &str) -> bool {
-        let root = self.shared.authentication.as_ref().and_then(|authentication| authentication.root);
+        let root = self.authentication.as_ref().and_then(|authentication| authentication.root);
         let (Some(root), Some((ROOT, secret))) = (root, parts(text.trim())) else { return false };
         bool::from(root.ct_eq(&hash(secret)))
-    }
-
-    /// Who a caller is and what it is granted.
-    pub fn whoami(&self, caller: &Caller) -> Whoami {
-        let grants = match caller.grants() {
-            None => vec![shown_grant(&Place::Cluster, Rights::ALL)],
-            Some(grants) => grants.iter().map(|(place, rights)| shown_grant(place, *rights)).collect(),
-        };
-        Whoami { principal: caller.principal.to_string(), authenticated: caller.is_authenticated(), grants }
     }
 
     /// Makes a token. Its text is in the answer alone.
@@ -98,14 +90,14 @@ impl Service {
             name: ObjectName::new(&new.name)?,
         };
         let principal = Principal::new(&new.principal)?;
-        let text = token(&new.name, std::array::from_fn(|_| self.shared.env.entropy.u64()));
+        let text = token(&new.name, std::array::from_fn(|_| self.desk.env.entropy.u64()));
         let secret = parts(&text).map(|(_, secret)| hash(secret)).ok_or(Error::Internal)?;
         let spec = TokenSpec {
             principal: principal.to_string(),
             description: new.description.clone(),
             expires_ms: new.valid_for.map(|valid| {
                 let valid = u64::try_from(valid.as_millis()).unwrap_or(u64::MAX);
-                self.shared.now_ms().saturating_add(valid)
+                self.desk.now_ms().saturating_add(valid)
             }),
             sha256: secret.iter().map(|byte| format!("{byte:02x}")).collect(),
         };
@@ -121,16 +113,33 @@ impl Service {
         });
         // Objects of this kind are in the namespace `default`, whatever the namespace of the request.
         let caller = caller.clone().with_request_id(None).in_namespace(key.namespace.as_str())?;
-        self.propose(caller.request(command)).await?;
-        let state = self.state(Consistency::Linearizable).await?;
+        self.desk.propose(caller.request(command)).await?;
+        let state = self.desk.state(Consistency::Linearizable).await?;
         let object = state.object(&key).map(with_revision);
         let object = object.ok_or_else(|| Error::UnknownObject("the token was deleted".to_owned()))?;
         Ok(CreatedToken { text: SecretText::new(text), object })
     }
+<<<<<<< mine
+}
+
+/// Who a caller is and what it is granted.
+pub fn whoami(caller: &Caller) -> Whoami {
+    let grants = match caller.grants() {
+        None => vec![shown_grant(&Place::Cluster, Rights::ALL)],
+        Some(grants) => grants.iter().map(|(place, rights)| shown_grant(place, *rights)).collect(),
+    };
+    Whoami { principal: caller.principal.to_string(), authenticated: caller.is_authenticated(), grants }
+}
+
+/// Whether an agent has the name of one of the cluster's own that only asks servers and models. Its jobs need no rights of the cluster.
+pub fn is_named_so(agent: &AgentName) -> bool {
+    [CHECK_AGENT, PROBE_AGENT].contains(&agent.as_str())
+=======
+>>>>>>> theirs
 }
 
 /// Whether a job has the rights of the cluster.
-pub(crate) fn acts_as_cluster(job: &Job) -> bool {
+pub fn acts_as_cluster(job: &Job) -> bool {
     job.door == Door::Duty && job.principal == Principal::cluster() && !is_named_so(&job.agent)
 }
 

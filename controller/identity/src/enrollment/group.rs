@@ -7,12 +7,12 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use atlas_desk::{Caller, Consistency, Desk, Error};
 use atlas_objects::EnrollmentSpec;
 use atlas_state::State;
 use atlas_types::{Command, DeleteObject, Expect, NodeHealth, NodeId, Object, ObjectKind, Timestamp};
 
-use super::{KIND, is_same, key};
-use crate::{Caller, Consistency, Error, Service};
+use super::{KIND, is_same, key, write_enrollment};
 
 /// The label of enrollments that were made by the token of a group, and its value.
 const LABEL: (&str, &str) = ("joined-by", "group-token");
@@ -34,54 +34,52 @@ pub struct GroupMember<'a> {
     pub life: Duration,
 }
 
-impl Service {
-    /// Recognises a node of a group by its key from now on. A repeat with the same key changes nothing.
-    pub async fn enroll_member(&self, caller: &Caller, member: GroupMember<'_>) -> Result<(), Error> {
-        let key = key(member.node)?;
-        let state = self.state(Consistency::Linearizable).await?;
-        let id = NodeId::new(member.node)?;
-        let expect = match state.object(&key) {
-            // It was revoked, or is from the time before TLS. It has labels of an operator, by which it would get jobs.
-            None if state.node(&id).is_some() => return Err(Error::NodeNameTaken(member.node.to_owned())),
-            None => Expect::Absent,
-            Some(object) => {
-                let spec = EnrollmentSpec::read(&object.spec).map_err(|_| Error::NodeTokenRefused)?;
-                if !is_of_group(object) {
-                    return Err(Error::NodeTokenRefused);
-                }
-                if spec.key_sha256.is_some_and(|stored| is_same(&stored, member.key)) {
-                    return Ok(());
-                }
-                if is_connected(&state, &id) {
-                    return Err(Error::NodeTokenRefused);
-                }
-                Expect::Revision(object.revision)
+/// Recognises a node of a group by its key from now on. A repeat with the same key changes nothing.
+pub async fn enroll_member(desk: &Desk, caller: &Caller, member: GroupMember<'_>) -> Result<(), Error> {
+    let key = key(member.node)?;
+    let state = desk.state(Consistency::Linearizable).await?;
+    let id = NodeId::new(member.node)?;
+    let expect = match state.object(&key) {
+        // It was revoked, or is from the time before TLS. It has labels of an operator, by which it would get jobs.
+        None if state.node(&id).is_some() => return Err(Error::NodeNameTaken(member.node.to_owned())),
+        None => Expect::Absent,
+        Some(object) => {
+            let spec = EnrollmentSpec::read(&object.spec).map_err(|_| Error::NodeTokenRefused)?;
+            if !is_of_group(object) {
+                return Err(Error::NodeTokenRefused);
             }
-        };
-        let members = Members::of(&state, self.shared.now_ms(), member.life)?;
-        if expect == Expect::Absent && members.count >= MEMBERS_MAX && members.unused.is_empty() {
-            return Err(Error::GroupFull { max: MEMBERS_MAX });
-        }
-        let spec = EnrollmentSpec {
-            key_sha256: Some(member.key.to_owned()),
-            token_sha256: Some(member.token.to_owned()),
-            token_expires_ms: None,
-        };
-        let labels = BTreeMap::from([(LABEL.0.to_owned(), LABEL.1.to_owned())]);
-        self.write_enrollment(caller, &key, &spec, labels, expect).await.map_err(|error| match error {
-            // Another worker of this name was faster.
-            Error::ObjectChanged { .. } => Error::NodeTokenRefused,
-            other => other,
-        })?;
-        for command in members.unused {
-            // A later join tries again.
-            if let Err(error) = self.propose(caller.request(Command::DeleteObject(command))).await {
-                tracing::debug!(error = &error as &dyn std::error::Error, "an old enrollment was not removed");
-                break;
+            if spec.key_sha256.is_some_and(|stored| is_same(&stored, member.key)) {
+                return Ok(());
             }
+            if is_connected(&state, &id) {
+                return Err(Error::NodeTokenRefused);
+            }
+            Expect::Revision(object.revision)
         }
-        Ok(())
+    };
+    let members = Members::of(&state, desk.now_ms(), member.life)?;
+    if expect == Expect::Absent && members.count >= MEMBERS_MAX && members.unused.is_empty() {
+        return Err(Error::GroupFull { max: MEMBERS_MAX });
     }
+    let spec = EnrollmentSpec {
+        key_sha256: Some(member.key.to_owned()),
+        token_sha256: Some(member.token.to_owned()),
+        token_expires_ms: None,
+    };
+    let labels = BTreeMap::from([(LABEL.0.to_owned(), LABEL.1.to_owned())]);
+    write_enrollment(desk, caller, &key, &spec, labels, expect).await.map_err(|error| match error {
+        // Another worker of this name was faster.
+        Error::ObjectChanged { .. } => Error::NodeTokenRefused,
+        other => other,
+    })?;
+    for command in members.unused {
+        // A later join tries again.
+        if let Err(error) = desk.propose(caller.request(Command::DeleteObject(command))).await {
+            tracing::debug!(error = &error as &dyn std::error::Error, "an old enrollment was not removed");
+            break;
+        }
+    }
+    Ok(())
 }
 
 fn is_of_group(object: &Object) -> bool {

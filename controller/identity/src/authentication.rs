@@ -1,13 +1,13 @@
 //! How callers prove who they are: tokens of this cluster, and the root token.
 
 use atlas_access::{Access, Place, ROOT, Rights, SECRET_DIGITS, parts};
+use atlas_desk::Error;
 use atlas_objects::TokenSpec;
 use atlas_state::State;
 use atlas_types::Principal;
 use sha2::{Digest as _, Sha256};
 use subtle::ConstantTimeEq as _;
 
-use crate::Error;
 use crate::grants::{access, key};
 
 /// How callers of this controller prove who they are.

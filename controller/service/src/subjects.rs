@@ -1,0 +1,5 @@
+//! What the service hands on to subjects that are crates of their own.
+
+mod identity;
+mod lines;
+mod trail;
