@@ -117,6 +117,15 @@ impl Desk {
     pub fn now_ms(&self) -> u64 {
         u64::try_from(self.env.clock.wall().0 / 1_000).unwrap_or(0)
     }
+
+    /// What seals one value: random bytes.
+    pub fn nonce(&self) -> [u8; 24] {
+        let mut nonce = [0; 24];
+        for part in nonce.chunks_mut(8) {
+            part.copy_from_slice(&self.env.entropy.u64().to_le_bytes());
+        }
+        nonce
+    }
 }
 
 /// Proposing.

@@ -16,6 +16,7 @@ pub mod json;
 pub mod on_behalf;
 pub mod ownership;
 mod shown_object;
+mod turns;
 
 pub use audit::{Attempted, Audit, AuditOptions, TurnedAway, is_denial};
 pub use caller::Caller;
@@ -23,3 +24,4 @@ pub use desk::{Consistency, Desk, LeadershipLost, Limits, Standstill};
 pub use error::Error;
 pub use issuers::{Fetched, Issuers, NoIssuers};
 pub use shown_object::{ShownObject, shown as shown_object, shown_spec, with_revision};
+pub use turns::Turns;

@@ -6,13 +6,13 @@ use std::time::Duration;
 use atlas_state::State;
 use atlas_telemetry::{ByAgent, ByAgentPort, ByMessageOutcome, MessageOutcome};
 use atlas_types::{Namespace, Object, ObjectKey, ObjectKind, ObjectName, Timestamp};
+use atlas_vault::Asks;
 use futures::future::{join, join_all};
 use serde_json::Value;
 
 use crate::inbound::passes_on;
 use crate::kept::Verdict;
 use crate::model_health;
-use crate::secrets::Asks;
 use crate::service::Shared;
 use crate::{Caller, Consistency, Error, Service, ShownAgent};
 

@@ -14,9 +14,9 @@ use atlas_model::ModelSpec;
 use atlas_raft::{AppliedBatch, Leadership};
 use atlas_state::State;
 use atlas_types::{AgentName, AgentVersion, ErrorKind, Event, JobChange, JobId, MemberId, Object, SecretText};
+use atlas_vault::Asks;
 
 use crate::kept::BearerRefused;
-use crate::secrets::Asks;
 use crate::service::Shared;
 use crate::submit::Draft;
 use crate::versions::resolve;

@@ -9,7 +9,6 @@ mod model_limits;
 mod needs;
 mod policies;
 mod question_signal;
-mod turns;
 mod wanted;
 
 pub use self::bearers::{BearerRefused, Bearers};
@@ -23,5 +22,4 @@ pub(crate) use self::event_log::EventLog;
 pub(crate) use self::needs::{Needs, Verdict};
 pub(crate) use self::policies::{Policies, Policy, rules_of};
 pub(crate) use self::question_signal::QuestionSignal;
-pub(crate) use self::turns::Turns;
 pub(crate) use self::wanted::Wanted;

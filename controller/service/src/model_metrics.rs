@@ -9,11 +9,11 @@ use atlas_telemetry::{ByLlmCall, ByLlmTokens, ByLoopEnd, ByServer, ByTool, ByToo
 use atlas_types::{
     AgentVersion, Event, EventRecord, JobChange, JobId, ObjectKey, Payload, PayloadBody, Step, StepKind, StepUsage,
 };
+use atlas_vault::Asks;
 use serde::Deserialize;
 
 use crate::inbound::passes_on;
 use crate::needs::{answered, server_asked};
-use crate::secrets::Asks;
 use crate::series::{OTHER, PAIRS_MAX, Series, TOOLS_MAX};
 
 /// Longest name of a model that is shown.

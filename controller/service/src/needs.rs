@@ -146,7 +146,7 @@ pub(crate) fn server_asked(state: &State, job: &Job) -> Option<(ObjectKey, bool)
     }
     probes::check().ok().filter(|own| own.runs(job))?;
     let PayloadBody::Inline(input) = &job.input.body else { return None };
-    let asks = crate::secrets::Asks { namespace: &job.namespace, input: Some(input) };
+    let asks = atlas_vault::Asks { namespace: &job.namespace, input: Some(input) };
     let key = asks.server("{input.server}")?;
     let answered = match (job.status, job.failure.as_ref().map(|failure| failure.kind)) {
         (JobStatus::Completed, _) | (JobStatus::Failed, Some(FailureKind::Agent)) => true,
@@ -184,7 +184,7 @@ pub(crate) async fn watch(shared: Arc<Shared>) {
 fn named_by_agents(state: &State) -> BTreeSet<ObjectKey> {
     let mut servers = BTreeSet::new();
     for agent in state.agents_everywhere().filter(|agent| !agent.retired) {
-        let asks = crate::secrets::Asks { namespace: &agent.namespace, input: None };
+        let asks = atlas_vault::Asks { namespace: &agent.namespace, input: None };
         let keys = agent.spec.servers.iter().filter_map(|name| asks.server(name));
         servers.extend(keys.filter(|key| state.object(key).is_some()));
     }

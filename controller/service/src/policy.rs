@@ -13,6 +13,7 @@ use atlas_types::{
     AgentName, AgentVersion, ApprovalAsk, Ask, AskKind, AskingRule, Bounds, Failure, FailureKind, JOB_APPROVALS_MAX,
     Job, Micros, Namespace, ObjectName, POLICIES_MAX, PolicyRef, Principal, Verdict,
 };
+use atlas_vault::not_allowed;
 use bytes::Bytes;
 use serde_json::{Map, Value, json};
 
@@ -352,11 +353,6 @@ fn approval(policy: &Policy, rule: &PolicyRule, operation: &Operation<'_>) -> Ap
         default: None,
     };
     ApprovalAsk { rule: Arc::new(rule), ask: Arc::new(ask) }
-}
-
-/// Why an agent does not get a secret, as Atlas for Python says it.
-pub(crate) fn not_allowed(secret: &str) -> String {
-    format!("Secret '{secret}' is not in the allowed secrets whitelist")
 }
 
 /// What is wrong with the rules of a policy. Doors refuse it.

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use atlas_api::OperationId;
 use atlas_artifacts::{Artifacts, Peers, Query, QueryResult};
-use atlas_desk::{Audit, Desk, Issuers, Standstill};
+use atlas_desk::{Audit, Desk, Issuers, Standstill, Turns};
 use atlas_env::Env;
 use atlas_history::{Gap, History, Part};
 use atlas_identity::{Authentication, Authenticator};
@@ -14,16 +14,15 @@ use atlas_raft::Handle;
 use atlas_state::State;
 use atlas_telemetry::Metrics;
 use atlas_types::{Digest, EventSeq, JobId, Outcome, Payload, Request};
+use atlas_vault::{Keys, Vault};
 use bytes::Bytes;
 use tokio::sync::Semaphore;
 
 use crate::contracts::Contracts;
 use crate::externals::Externals;
 use crate::kept::{
-    Bearers, ChainOrchestrators, Deliveries, Evals, EventLog, ModelLimits, Needs, Policies, QuestionSignal, Turns,
-    Wanted,
+    Bearers, ChainOrchestrators, Deliveries, Evals, EventLog, ModelLimits, Needs, Policies, QuestionSignal, Wanted,
 };
-use crate::seal::Keys;
 use crate::series::{AGENTS_MAX, Series};
 use crate::stats::Stats;
 use crate::waiters::Waiters;
@@ -85,13 +84,10 @@ pub(crate) struct Shared {
     pub(crate) bearers: Bearers,
     pub(crate) needs: Needs,
     pub(crate) model_limits: ModelLimits,
-    pub(crate) keys: Option<Keys>,
+    pub(crate) vault: Arc<Vault>,
     pub(crate) authenticator: Authenticator,
     pub(crate) chain_orchestrators: ChainOrchestrators,
-    pub(crate) issuers: Arc<dyn Issuers>,
     pub(crate) externals: Arc<dyn Externals>,
-    /// The logins whose tokens are being renewed here.
-    pub(crate) renewals: Turns,
     /// The conversations that are being continued here.
     pub(crate) conversations: Turns,
     /// Calls of webhooks that reached this controller.
@@ -129,6 +125,7 @@ impl Service {
         let desk = Arc::new(desk);
         let logs = JobLogs::new(desk.clone());
         let authenticator = Authenticator::new(desk.clone(), authentication, issuers.clone());
+        let vault = Arc::new(Vault::new(desk.clone(), keys, issuers));
         let shared = Shared {
             desk,
             wanted: Wanted::default(),
@@ -145,12 +142,10 @@ impl Service {
             bearers: Bearers::default(),
             needs: Needs::default(),
             model_limits: ModelLimits::default(),
-            keys,
+            vault,
             authenticator,
             chain_orchestrators: ChainOrchestrators::default(),
-            issuers,
             externals,
-            renewals: Turns::default(),
             conversations: Turns::default(),
             deliveries: Deliveries::default(),
         };

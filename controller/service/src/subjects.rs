@@ -3,3 +3,4 @@
 mod identity;
 mod lines;
 mod trail;
+mod vault;

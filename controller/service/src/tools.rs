@@ -88,7 +88,7 @@ impl Service {
             return refused("the arguments are not a JSON object");
         };
         if request.tool == MODEL_TOKEN {
-            return self.model_token(job, arguments).await;
+            return self.shared.vault.model_token(job, arguments).await;
         }
         let version = job.pin.as_ref().and_then(|pin| state.agent(&job.namespace, &job.agent, pin.version));
         let Some(version) = version else { return refused("the version of the calling agent is not registered") };

@@ -293,7 +293,7 @@ impl Service {
             "" => Ok(None),
             HIDDEN => Ok(old.cloned()),
             secret => {
-                let keys = self.shared.keys.as_ref().ok_or(Error::NoSecretsKey)?;
+                let keys = self.shared.vault.keys()?;
                 if secret.len() > atlas_types::SECRET_BYTES_MAX {
                     let limit = atlas_types::SECRET_BYTES_MAX as u64;
                     return Err(Error::TooLarge { what: "the secret of a trigger", limit });
@@ -305,7 +305,7 @@ impl Service {
                 }
                 let version = old.map_or(1, |old| old.version.saturating_add(1));
                 let created = u64::try_from(self.shared.env.clock.wall().0 / 1_000_000).unwrap_or(0);
-                let sealed = keys.seal(key, version, &SecretText::new(secret), self.nonce(), created);
+                let sealed = keys.seal(key, version, &SecretText::new(secret), self.shared.nonce(), created);
                 sealed.ok_or(Error::Internal).map(Some)
             }
         }

@@ -6,7 +6,7 @@ use std::path::Path;
 use crate::tree;
 
 /// Crates whose public items others read.
-const CRATES: [&str; 32] = [
+const CRATES: [&str; 33] = [
     "agents/bundled",
     "agents/contract",
     "agents/model",
@@ -25,6 +25,7 @@ const CRATES: [&str; 32] = [
     "controller/lines",
     "controller/trail",
     "controller/identity",
+    "controller/vault",
     "controller/service",
     "controller/state",
     "proto/env",

@@ -148,7 +148,7 @@ impl Service {
             if newer.is_some_and(|replaced| superseded(replaced, now)) {
                 break;
             }
-            let keys = self.shared.keys.as_ref().ok_or(Error::NoSecretsKey)?;
+            let keys = self.shared.vault.keys()?;
             match keys.unseal(key, version) {
                 Ok(value) => accepted.push(value),
                 // An older one may be sealed with a key that this controller has no more.

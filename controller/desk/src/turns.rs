@@ -8,11 +8,11 @@ use tokio::sync::{Mutex as AsyncMutex, OwnedMutexGuard};
 
 /// The objects that are worked on at this controller. A turn is taken in the order of arrival.
 #[derive(Default)]
-pub(crate) struct Turns(Mutex<HashMap<ObjectKey, Arc<AsyncMutex<()>>>>);
+pub struct Turns(Mutex<HashMap<ObjectKey, Arc<AsyncMutex<()>>>>);
 
 impl Turns {
     /// Waits for the turn at an object, and has it as long as the answer is kept.
-    pub(crate) async fn take(&self, key: &ObjectKey) -> OwnedMutexGuard<()> {
+    pub async fn take(&self, key: &ObjectKey) -> OwnedMutexGuard<()> {
         let turn = {
             let mut turns = self.0.lock().unwrap_or_else(PoisonError::into_inner);
             turns.retain(|_, turn| Arc::strong_count(turn) > 1);

@@ -4,6 +4,7 @@
 mod renew;
 mod server;
 
+use atlas_desk::{Caller, Consistency, Error};
 use atlas_model::{CallError, CallErrorKind, LoginSpec, ModelSpec, Reference, login_secret};
 use atlas_oauth::{Device, Expiry, Issuer, Poll, Proof, Request, ServerClient, ServerLogin, Tokens, UnixSeconds};
 use atlas_objects::{SecretProvider, SecretSpec};
@@ -11,10 +12,10 @@ use atlas_state::State;
 use atlas_types::{Command, Expect, Object, ObjectKey, ObjectKind, ObjectName, PutObject, SecretText};
 use bytes::Bytes;
 
-use crate::{Caller, Consistency, Error, ObjectChange, Service};
+use crate::Vault;
 
 pub(crate) use server::secret_of as secret_of_server;
-pub use server::{BegunLogin, NewLogin};
+pub use server::{BegunLogin, NewLogin, secret_name as server_login_secret};
 
 /// How often a change of the secret is tried again after another client changed it at the same time.
 const TRIES_MAX: usize = 5;
@@ -73,7 +74,7 @@ impl Login {
     }
 }
 
-impl Service {
+impl Vault {
     /// Exchanges the code of a login for tokens and keeps them.
     pub async fn log_in(&self, caller: &Caller, model: &str, proof: &Proof) -> Result<LoggedIn, Error> {
         let (login, issuer) = self.login(caller, model).await?;
@@ -110,22 +111,10 @@ impl Service {
         }
     }
 
-    /// Forgets the tokens of a model. The issuer is not told.
-    pub async fn log_out(&self, caller: &Caller, model: &str) -> Result<(), Error> {
-        let (kind, name) = ("secret".to_owned(), login_secret(model));
-        let change = ObjectChange { kind, name, expect: Expect::Any, dry_run: false };
-        self.delete_object(caller, &change).await.map_err(|error| match error {
-            Error::UnknownObject(_) => Error::UnknownObject(format!("there is no login of model \"{model}\"")),
-            other => other,
-        })
-    }
-
     /// A model of the caller's namespace that has a login, and its issuer.
     async fn login(&self, caller: &Caller, model: &str) -> Result<(Login, Issuer), Error> {
-        if self.shared.keys.is_none() {
-            return Err(Error::NoSecretsKey);
-        }
-        let state = self.state(Consistency::Linearizable).await?;
+        self.keys()?;
+        let state = self.desk.state(Consistency::Linearizable).await?;
         let key = ObjectKey {
             namespace: caller.namespace.clone(),
             kind: ObjectKind::new("model")?,
@@ -166,7 +155,7 @@ impl Service {
         let Some(object) = state.object(key) else { return Ok(None) };
         let spec = SecretSpec::read(&object.spec).map_err(|error| Error::internal("read a secret", &error))?;
         let Some(sealed) = spec.versions.last() else { return Ok(None) };
-        let keys = self.shared.keys.as_ref().ok_or(Error::NoSecretsKey)?;
+        let keys = self.keys()?;
         let value = keys.unseal(key, sealed).map_err(|error| Error::internal("unseal a secret", &error))?;
         Ok(Some((sealed.version, value)))
     }
@@ -175,7 +164,7 @@ impl Service {
     async fn logged_in(&self, caller: &Caller, login: &Login, tokens: &Tokens) -> Result<LoggedIn, Error> {
         let caller = caller.clone().with_request_id(None);
         for tried in 1.. {
-            let state = self.state(Consistency::Linearizable).await?;
+            let state = self.desk.state(Consistency::Linearizable).await?;
             match self.keep(&caller, state.object(&login.secret).map(|object| &**object), login, tokens).await {
                 Err(Error::ObjectChanged { .. }) if tried < TRIES_MAX => {}
                 Err(error) => return Err(error),
@@ -214,17 +203,17 @@ impl Service {
             spec_version: 1,
             expect: old.map_or(Expect::Absent, |object| Expect::Revision(object.revision)),
         });
-        self.propose(caller.request(command)).await.map(|_| ())
+        self.desk.propose(caller.request(command)).await.map(|_| ())
     }
 
     /// Sends a request to an issuer.
     async fn ask_issuer(&self, request: &Request) -> Result<(u16, Bytes), CallError> {
         let unreachable = |why: String| CallError::new(CallErrorKind::Connection, format!("the issuer: {why}"));
-        self.shared.issuers.send(request).await.map_err(unreachable)
+        self.issuers.send(request).await.map_err(unreachable)
     }
 
     fn unix_seconds(&self) -> UnixSeconds {
-        u64::try_from(self.shared.env.clock.wall().0 / 1_000_000).unwrap_or(0)
+        u64::try_from(self.desk.env.clock.wall().0 / 1_000_000).unwrap_or(0)
     }
 }
 

@@ -1,7 +1,7 @@
 //! Logins at MCP servers. The server names its issuer, where Atlas registers itself as a client of its own, unless the operator names one.
 //! What is needed to renew the tokens is in the same sealed secret as they are.
 
-use atlas_desk::Issuers;
+use atlas_desk::{Caller, Consistency, Error, Issuers};
 use atlas_mcp_spec::ServerSpec;
 use atlas_model::{CallError, CallErrorKind, Reference};
 use atlas_oauth::{
@@ -10,12 +10,12 @@ use atlas_oauth::{
 };
 use atlas_objects::{SecretProvider, SecretSpec};
 use atlas_state::State;
-use atlas_types::{Expect, Object, ObjectKey, ObjectKind, ObjectName, SecretText};
+use atlas_types::{Object, ObjectKey, ObjectKind, ObjectName, SecretText};
 use serde_json::json;
 
 use super::renew::LOOK_EVERY;
 use super::{LoggedIn, Login, TRIES_MAX, Whose, failed};
-use crate::{Caller, Consistency, Error, ObjectChange, Service};
+use crate::Vault;
 
 /// What a person says when a login begins.
 #[derive(Debug, Clone)]
@@ -42,15 +42,14 @@ pub struct BegunLogin {
     pub names_issuer: bool,
 }
 
-impl Service {
+impl Vault {
     /// Finds the issuer of an MCP server, and registers a client there. Tokens of an earlier login stay in use until the new one is complete.
     pub async fn begin_server_login(&self, caller: &Caller, name: &str, new: &NewLogin) -> Result<BegunLogin, Error> {
         let owner = server_key(caller, name)?;
         let state = self.private_state().await?;
         let spec = server_of(&state, &owner)?;
         let url = spec.url.clone().unwrap_or_default();
-        let (resource, challenged) =
-            resource(&*self.shared.issuers, &url).await.map_err(|error| failed(&owner, &error))?;
+        let (resource, challenged) = resource(&*self.issuers, &url).await.map_err(|error| failed(&owner, &error))?;
         let endpoints = self.endpoints(&resource.issuer, &url).await.map_err(|error| failed(&owner, &error))?;
         let current = self.stored(&state, &secret_of(&owner)?)?.map(|(_, text)| ServerLogin::from_stored(&text));
         let current = current.and_then(|login| login.current).map(|(_, client)| client);
@@ -118,16 +117,6 @@ impl Service {
         Ok(LoggedIn { expires_at: tokens.expires_at, renewable: tokens.refresh.is_some() })
     }
 
-    /// Forgets the tokens of an MCP server. The issuer is not told.
-    pub async fn log_out_of_server(&self, caller: &Caller, name: &str) -> Result<(), Error> {
-        let change =
-            ObjectChange { kind: "secret".to_owned(), name: secret_name(name), expect: Expect::Any, dry_run: false };
-        self.delete_object(caller, &change).await.map_err(|error| match error {
-            Error::UnknownObject(_) => Error::UnknownObject(format!("there is no login at MCP server \"{name}\"")),
-            other => other,
-        })
-    }
-
     /// The login whose tokens an MCP server gets.
     pub(super) fn server_login(&self, state: &State, owner: &ObjectKey) -> Result<Login, Error> {
         let spec = server_of(state, owner)?;
@@ -144,16 +133,14 @@ impl Service {
 
     /// The state, if values can be sealed.
     async fn private_state(&self) -> Result<State, Error> {
-        if self.shared.keys.is_none() {
-            return Err(Error::NoSecretsKey);
-        }
-        self.state(Consistency::Linearizable).await
+        self.keys()?;
+        self.desk.state(Consistency::Linearizable).await
     }
 
     async fn endpoints(&self, issuer: &str, server: &str) -> Result<Endpoints, CallError> {
         let unreachable = |why: String| CallError::new(CallErrorKind::Connection, format!("the issuer: {why}"));
         for place in issuer_urls(issuer)? {
-            let found = self.shared.issuers.fetch(&place).await.map_err(unreachable)?;
+            let found = self.issuers.fetch(&place).await.map_err(unreachable)?;
             if found.status == 200 {
                 return Endpoints::read(&found.body, issuer, server);
             }
@@ -200,7 +187,7 @@ impl Service {
         let key = secret_of(owner)?;
         let mut tries = 0;
         loop {
-            let state = self.state(Consistency::Linearizable).await?;
+            let state = self.desk.state(Consistency::Linearizable).await?;
             let old: Option<&Object> = state.object(&key).map(|object| &**object);
             let mut spec = match old {
                 Some(object) => {
@@ -210,7 +197,7 @@ impl Service {
             };
             // New tokens of a renewal under way would be lost with this version.
             if spec.renewal.is_some_and(|until| self.unix_seconds() < until) {
-                self.shared.env.clock.sleep(LOOK_EVERY).await;
+                self.desk.env.clock.sleep(LOOK_EVERY).await;
                 continue;
             }
             let mut login =
@@ -267,7 +254,7 @@ fn handshake(url: &str) -> Request {
 }
 
 /// The name of the secret that holds the login at an MCP server. A model of the same name has another one.
-fn secret_name(server: &str) -> String {
+pub fn secret_name(server: &str) -> String {
     format!("{server}.mcp-login")
 }
 

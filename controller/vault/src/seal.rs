@@ -40,7 +40,7 @@ pub enum KeyError {
 
 /// Why a value cannot be unsealed. The text shows no part of it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum UnsealError {
+pub enum UnsealError {
     #[error("E2105: this controller has no key of secrets")]
     NoKey,
     #[error("E2105: the key {0}, which sealed the secret, is not in the key file of the controller")]
@@ -106,7 +106,7 @@ impl Keys {
     }
 
     /// Seals a value with the current key. `nonce` is random; `created` is in seconds since the Unix epoch.
-    pub(crate) fn seal(
+    pub fn seal(
         &self,
         key: &ObjectKey,
         version: u64,
@@ -122,7 +122,7 @@ impl Keys {
     }
 
     /// The value of a version.
-    pub(crate) fn unseal(&self, key: &ObjectKey, sealed: &SealedVersion) -> Result<SecretText, UnsealError> {
+    pub fn unseal(&self, key: &ObjectKey, sealed: &SealedVersion) -> Result<SecretText, UnsealError> {
         let known = self.0.iter().find(|known| known.id == sealed.key);
         let known = known.ok_or_else(|| UnsealError::UnknownKey(sealed.key.chars().take(32).collect()))?;
         let decoded = |text: &str| STANDARD.decode(text).map_err(|_| UnsealError::Damaged);

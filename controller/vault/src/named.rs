@@ -1,88 +1,61 @@
-//! Secrets: setting values, and finding those that go out with a lease.
+//! What a job gets: the models, MCP servers and secrets that its agent names.
 
 use std::collections::BTreeMap;
 
-use atlas_desk::{ShownObject, with_revision};
-use atlas_objects::{SealedVersion, SecretProvider, SecretSpec, VERSIONS_MAX, models_of_tier};
+use atlas_objects::{SecretProvider, SecretSpec, models_of_tier};
 use atlas_secrets::{Reference, Template, variable_of};
 use atlas_state::State;
 use atlas_types::{
     ATTACHED_MODELS_MAX, ATTACHED_SECRETS_MAX, ATTACHED_SERVERS_MAX, AttachedModel, AttachedSecret, AttachedServer,
-    Job, Namespace, Object, ObjectKey, ObjectKind, ObjectName, PayloadBody, SECRET_BYTES_MAX, SPEC_BYTES_MAX,
-    SecretSource, SecretText,
+    Job, Namespace, NodeId, Object, ObjectKey, ObjectKind, ObjectName, PayloadBody, SecretSource,
 };
 use serde_json::Value;
 
-use crate::attachments::Withheld;
+use crate::Vault;
 use crate::logins::secret_of_server;
 use crate::seal::UnsealError;
-use crate::{Caller, Consistency, Error, Service};
 
-/// How often a value is set again after another client changed the secret at the same time.
-const TRIES_MAX: usize = 5;
-
-/// What a client wants to set.
-pub struct NewSecret {
-    pub name: String,
-    pub value: SecretText,
-    /// Only a new version of a secret that exists.
-    pub rotate: bool,
+/// Why an attempt gets a lease without what it needs, and must fail.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Withheld {
+    /// No controller that is left had the credential of the caller.
+    #[error(
+        "E3015: credential_lost: the credential of the caller was lost with the controllers that held it; submit the job again"
+    )]
+    CredentialLost,
+    /// The worker is connected over a network.
+    #[error(
+        "E2104: node \"{node}\" is not connected over TLS or loopback, so secrets and credentials are not sent to it"
+    )]
+    NotPrivate { node: NodeId },
+    /// The worker would not know what to do with them.
+    #[error(
+        "E2104: the worker of node \"{node}\" is too old for secrets, credentials and bounds of policies; upgrade it"
+    )]
+    TooOld { node: NodeId },
+    /// The welcome of the worker has no room for them.
+    #[error("E2104: the leases of node \"{node}\" have too many bytes of secrets and credentials to be sent at once")]
+    NoRoom { node: NodeId },
+    /// The agent is not among the readers.
+    #[error("Secret resolution failed: agent \"{agent}\" is not a reader of secret \"{name}\"")]
+    NotReader { name: String, agent: String },
+    /// A policy does not let agents have it.
+    #[error("Secret resolution failed: {}", not_allowed(name))]
+    NotAllowed { name: String },
+    /// The value is there, and cannot be read.
+    #[error("Secret resolution failed: Secret '{name}' cannot be unsealed: {why}")]
+    Sealed { name: String, why: String },
 }
 
-impl Service {
-    /// Sets the value of a secret as a new version, and makes the secret if there is none.
-    pub async fn set_secret(&self, caller: &Caller, new: &NewSecret) -> Result<ShownObject, Error> {
-        let key = secret_key(caller, &new.name)?;
-        for tried in 1.. {
-            let state = self.state(Consistency::Linearizable).await?;
-            let old = state.object(&key);
-            if old.is_none() && new.rotate {
-                return Err(Error::UnknownObject(format!("no such secret: \"{}\"", key.name)));
-            }
-            let mut spec = match old {
-                Some(object) => {
-                    SecretSpec::read(&object.spec).map_err(|error| Error::internal("read a secret", &error))?
-                }
-                None => SecretSpec::default(),
-            };
-            if spec.provider != SecretProvider::Store {
-                let text = format!("the value of secret \"{}\" is with the workers, not in the store", key.name);
-                return Err(Error::Malformed(text));
-            }
-            self.add_version(&key, &mut spec, &new.value)?;
-            match self.write_secret(caller, &key, old.map(|object| &**object), &mut spec).await {
-                Err(Error::ObjectChanged { .. }) if tried < TRIES_MAX => {}
-                Err(error) => return Err(error),
-                Ok(_) => break,
-            }
-        }
-        let state = self.state(Consistency::Linearizable).await?;
-        state.object(&key).map(with_revision).ok_or_else(|| Error::UnknownObject("the secret was deleted".to_owned()))
-    }
+/// Why an agent does not get a secret, as Atlas for Python says it.
+pub fn not_allowed(secret: &str) -> String {
+    format!("Secret '{secret}' is not in the allowed secrets whitelist")
+}
 
-    /// Seals a value as the newest version.
-    pub(crate) fn add_version(&self, key: &ObjectKey, spec: &mut SecretSpec, value: &SecretText) -> Result<(), Error> {
-        if value.expose().len() > SECRET_BYTES_MAX {
-            return Err(Error::TooLarge { what: "the value of a secret", limit: SECRET_BYTES_MAX as u64 });
-        }
-        let keys = self.shared.keys.as_ref().ok_or(Error::NoSecretsKey)?;
-        let version = spec.versions.last().map_or(1, |last| last.version.saturating_add(1));
-        let created = u64::try_from(self.shared.env.clock.wall().0 / 1_000_000).unwrap_or(0);
-        spec.versions.push(keys.seal(key, version, value, self.nonce(), created).ok_or(Error::Internal)?);
-        Ok(())
-    }
-
-    pub(crate) fn nonce(&self) -> [u8; 24] {
-        let mut nonce = [0; 24];
-        for part in nonce.chunks_mut(8) {
-            part.copy_from_slice(&self.shared.env.entropy.u64().to_le_bytes());
-        }
-        nonce
-    }
-
+impl Vault {
     /// The models and MCP servers of a job, and the secrets that its agent and these name.
-    pub(crate) fn named_by(&self, state: &State, job: &Job) -> Result<Named, Withheld> {
-        let Some(spec) = &job.spec else { return Ok(Named::default()) };
+    pub fn named_by(&self, state: &State, job: &Job) -> Result<NamedObjects, Withheld> {
+        let Some(spec) = &job.spec else { return Ok(NamedObjects::default()) };
         let mut secrets = BTreeMap::new();
         for name in &spec.secrets {
             // A worker looks for a secret without an object in its own environment.
@@ -114,7 +87,7 @@ impl Service {
             login: secret_of_server(&server.key).is_ok_and(|secret| state.object(&secret).is_some()),
         };
         let (models, servers) = (models.into_iter().map(attached).collect(), servers.into_iter().map(server).collect());
-        Ok(Named { models, servers, secrets })
+        Ok(NamedObjects { models, servers, secrets })
     }
 
     fn source(&self, state: &State, job: &Job, name: &str, declared: bool) -> Result<Option<SecretSource>, Withheld> {
@@ -135,7 +108,7 @@ impl Service {
             }
             SecretProvider::Store => match spec.versions.last() {
                 Some(sealed) => {
-                    let keys = self.shared.keys.as_ref().ok_or_else(|| unsealed(UnsealError::NoKey))?;
+                    let keys = self.keys.as_ref().ok_or_else(|| unsealed(UnsealError::NoKey))?;
                     Some(SecretSource::Value(keys.unseal(&key, sealed).map_err(unsealed)?))
                 }
                 None => None,
@@ -145,7 +118,7 @@ impl Service {
 }
 
 /// The models that a job may call.
-pub(crate) fn models_of_job(state: &State, job: &Job) -> Vec<ObjectKey> {
+pub fn models_of_job(state: &State, job: &Job) -> Vec<ObjectKey> {
     let mut models: Vec<ObjectKey> = Vec::new();
     for (_, name) in names_of_models(job) {
         for key in Asks::of(job).models(state, name) {
@@ -180,16 +153,16 @@ fn names_of_models(job: &Job) -> impl Iterator<Item = (&str, &str)> {
 
 /// What the agent of a job names.
 #[derive(Default)]
-pub(crate) struct Named {
-    pub(crate) models: Vec<AttachedModel>,
-    pub(crate) servers: Vec<AttachedServer>,
-    pub(crate) secrets: BTreeMap<String, AttachedSecret>,
+pub struct NamedObjects {
+    pub models: Vec<AttachedModel>,
+    pub servers: Vec<AttachedServer>,
+    pub secrets: BTreeMap<String, AttachedSecret>,
 }
 
-impl Named {
+impl NamedObjects {
     /// Leaves the models out, and the secrets that only they name: for programs, which many contracts from Atlas for Python give a model
     /// that they do not call. One that calls it is told that the job has none.
-    pub(crate) fn keep_declared(&mut self) {
+    pub fn keep_declared(&mut self) {
         self.models.clear();
         if self.servers.is_empty() {
             self.secrets.retain(|_, secret| secret.declared);
@@ -198,17 +171,17 @@ impl Named {
 }
 
 /// The MCP servers that a job may call, whether they exist or not.
-pub(crate) fn servers_of_job(job: &Job) -> impl Iterator<Item = ObjectKey> {
+pub fn servers_of_job(job: &Job) -> impl Iterator<Item = ObjectKey> {
     let named = job.spec.as_ref().map(|spec| spec.servers.iter()).into_iter().flatten();
     named.filter_map(|name| Asks::of(job).server(name))
 }
 
 /// Where the names of an agent lead: the namespace, and the input for names such as `{input.MEMBER}`.
 #[derive(Clone, Copy)]
-pub(crate) struct Asks<'a> {
-    pub(crate) namespace: &'a Namespace,
+pub struct Asks<'a> {
+    pub namespace: &'a Namespace,
     /// None for an input that is an artifact.
-    pub(crate) input: Option<&'a [u8]>,
+    pub input: Option<&'a [u8]>,
 }
 
 impl<'a> Asks<'a> {
@@ -221,14 +194,14 @@ impl<'a> Asks<'a> {
     }
 
     /// The MCP server that an agent names, also as `{input.MEMBER}`.
-    pub(crate) fn server(self, asked: &str) -> Option<ObjectKey> {
+    pub fn server(self, asked: &str) -> Option<ObjectKey> {
         let named = self.named_in_input(asked);
         let name = ObjectName::new(named.as_deref().unwrap_or(asked)).ok()?;
         Some(ObjectKey { namespace: self.namespace.clone(), kind: ObjectKind::new("mcp-server").ok()?, name })
     }
 
     /// The models of an agent that asks for a tier, a model, or `{input.MEMBER}`: the model that the input names, without its fallbacks.
-    pub(crate) fn models(self, state: &State, asked: &str) -> Vec<ObjectKey> {
+    pub fn models(self, state: &State, asked: &str) -> Vec<ObjectKey> {
         if !asked.starts_with("{input.") {
             return models_of_tier(state, self.namespace, asked);
         }
@@ -242,27 +215,6 @@ impl<'a> Asks<'a> {
         let member = asked.strip_prefix("{input.").and_then(|rest| rest.strip_suffix('}'))?;
         let input: Value = serde_json::from_slice(self.input?).ok()?;
         input[member].as_str().map(str::to_owned)
-    }
-}
-
-fn secret_key(caller: &Caller, name: &str) -> Result<ObjectKey, Error> {
-    let kind = ObjectKind::new("secret")?;
-    Ok(ObjectKey { namespace: caller.namespace.clone(), kind, name: ObjectName::new(name)? })
-}
-
-/// The canonical spec with as many of the newest versions as have room.
-pub(crate) fn fitting(spec: &mut SecretSpec) -> Result<Vec<u8>, Error> {
-    loop {
-        if spec.versions.len() > VERSIONS_MAX {
-            spec.versions.remove(0);
-            continue;
-        }
-        let value = serde_json::to_value(&*spec).map_err(|error| Error::internal("write a secret", &error))?;
-        let bytes = atlas_objects::canonical(&value).map_err(|error| Error::internal("write a secret", &error))?;
-        if bytes.len() <= SPEC_BYTES_MAX || spec.versions.len() <= 1 {
-            return Ok(bytes);
-        }
-        let _oldest: SealedVersion = spec.versions.remove(0);
     }
 }
 

@@ -2,9 +2,10 @@
 //! controller at a time: it writes into the secret that it renews, asks the issuer, and writes what it got. Both are entries of the log,
 //! and a renewal goes on when the attempt that needed it has ended.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use atlas_desk::on_behalf;
+use atlas_desk::{Caller, Consistency, Error, on_behalf};
 use atlas_model::{CallError, CallErrorKind};
 use atlas_oauth::Tokens;
 use atlas_objects::SecretSpec;
@@ -13,8 +14,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::{Login, named};
-use crate::secrets::{models_of_job, servers_of_job};
-use crate::{Caller, Consistency, Error, Service};
+use crate::{Vault, models_of_job, servers_of_job};
 
 /// How long a renewal may take. After it another controller may begin one.
 const RENEWAL_SECONDS: u64 = 60;
@@ -49,9 +49,9 @@ struct Given {
     version: u64,
 }
 
-impl Service {
+impl Vault {
     /// The access token of a model or an MCP server for a job that may call it. An error means that the call may succeed later.
-    pub(crate) async fn model_token(&self, job: &Job, arguments: Map<String, Value>) -> Result<ToolEnd, Error> {
+    pub async fn model_token(self: &Arc<Self>, job: &Job, arguments: Map<String, Value>) -> Result<ToolEnd, Error> {
         let Ok(Asked { owner, refused }) = serde_json::from_value(Value::Object(arguments)) else {
             return Ok(ToolEnd::Refused("the arguments name no model and no MCP server".to_owned()));
         };
@@ -59,7 +59,7 @@ impl Service {
             Owner::Model(name) => ("model", name),
             Owner::Server(name) => ("mcp-server", name),
         };
-        let state = self.shared.current().await?;
+        let state = self.desk.current().await?;
         let key = ObjectKey {
             namespace: job.namespace.clone(),
             kind: ObjectKind::new(kind)?,
@@ -76,8 +76,8 @@ impl Service {
             return Ok(ToolEnd::Refused(format!("{} is none of the job", named(&key))));
         }
         // The renewal goes on if the attempt ends meanwhile.
-        let service = self.clone();
-        let renewal = self.shared.env.spawn("renew-token", async move { service.token(&key, refused).await });
+        let vault = Arc::clone(self);
+        let renewal = self.desk.env.spawn("renew-token", async move { vault.token(&key, refused).await });
         let end = match renewal.join().await {
             Ok(end) => end,
             Err(_) => Err(CallError::new(CallErrorKind::Connection, "the renewal of the token was interrupted")),
@@ -95,11 +95,11 @@ impl Service {
     /// The token of a model or of an MCP server: valid, and newer than `refused`.
     async fn token(&self, owner: &ObjectKey, refused: Option<u64>) -> Result<Given, CallError> {
         let internal = |error: &Error| CallError::new(CallErrorKind::Connection, error.to_string());
-        let _turn = self.shared.renewals.take(owner).await;
+        let _turn = self.renewals.take(owner).await;
         let caller = on_behalf::cluster_in(owner.namespace.clone());
         let mut renewed = false;
         loop {
-            let state = self.state(Consistency::Linearizable).await.map_err(|error| internal(&error))?;
+            let state = self.desk.state(Consistency::Linearizable).await.map_err(|error| internal(&error))?;
             let login = self.login_of(&state, owner).map_err(|error| ended(owner, &error.to_string()))?;
             let stored = self.stored(&state, &login.secret).map_err(|error| ended(owner, &error.to_string()))?;
             let (version, text) = stored.ok_or_else(|| ended(owner, "nobody has logged in"))?;
@@ -112,7 +112,7 @@ impl Service {
             let Some(object) = state.object(&login.secret) else { continue };
             let mut spec = SecretSpec::read(&object.spec).map_err(|error| ended(owner, &error.to_string()))?;
             if spec.renewal.is_some_and(|until| self.unix_seconds() < until) {
-                self.shared.env.clock.sleep(LOOK_EVERY).await;
+                self.desk.env.clock.sleep(LOOK_EVERY).await;
                 continue;
             }
             let Some(refresh) = tokens.refresh.clone() else {
@@ -165,14 +165,14 @@ impl Service {
                     why = error.to_string();
                 }
             }
-            self.shared.env.clock.sleep(WRITE_EVERY).await;
+            self.desk.env.clock.sleep(WRITE_EVERY).await;
         }
         Err(CallError::new(CallErrorKind::Connection, format!("the renewed tokens could not be kept: {why}")))
     }
 
     /// Writes tokens over this version. A newer version is of a login, and stays.
     async fn keep_over(&self, caller: &Caller, login: &Login, version: u64, tokens: &Tokens) -> Result<(), Error> {
-        let state = self.state(Consistency::Linearizable).await?;
+        let state = self.desk.state(Consistency::Linearizable).await?;
         let Some((current, _)) = self.stored(&state, &login.secret)? else { return Ok(()) };
         if current != version {
             return Ok(());
@@ -187,7 +187,7 @@ impl Service {
             spec.renewal = None;
             self.write_secret(caller, &login.secret, Some(object), &mut spec).await
         };
-        if let Ok(state) = self.state(Consistency::Linearizable).await
+        if let Ok(state) = self.desk.state(Consistency::Linearizable).await
             && let Some(object) = state.object(&login.secret)
             && let Err(error) = change(object).await
         {

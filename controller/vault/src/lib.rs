@@ -1,0 +1,37 @@
+//! Values of secrets, which are sealed in the state (`seal`, `secrets`); logins of models and MCP servers, whose tokens are such values
+//! (`logins`); and what a job gets of them (`named`).
+
+mod logins;
+mod named;
+mod seal;
+mod secrets;
+
+use std::sync::Arc;
+
+use atlas_desk::{Desk, Error, Issuers, Turns};
+
+pub use logins::{BegunLogin, DeviceLogin, LoggedIn, NewLogin, server_login_secret};
+pub use named::{Asks, NamedObjects, Withheld, models_of_job, not_allowed, servers_of_job};
+pub use seal::{KeyError, Keys, UnsealError};
+pub use secrets::NewSecret;
+
+/// The secrets and the logins that a controller can open.
+pub struct Vault {
+    desk: Arc<Desk>,
+    keys: Option<Keys>,
+    issuers: Arc<dyn Issuers>,
+    /// The logins whose tokens are being renewed here.
+    renewals: Turns,
+}
+
+impl Vault {
+    /// One with the keys of a controller, if it has any.
+    pub fn new(desk: Arc<Desk>, keys: Option<Keys>, issuers: Arc<dyn Issuers>) -> Self {
+        Self { desk, keys, issuers, renewals: Turns::default() }
+    }
+
+    /// The keys that seal and unseal.
+    pub fn keys(&self) -> Result<&Keys, Error> {
+        self.keys.as_ref().ok_or(Error::NoSecretsKey)
+    }
+}
