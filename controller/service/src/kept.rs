@@ -9,7 +9,6 @@ mod model_limits;
 mod needs;
 mod policies;
 mod question_signal;
-mod wanted;
 
 pub use self::bearers::{BearerRefused, Bearers};
 pub use self::deliveries::HookSender;
@@ -22,4 +21,3 @@ pub(crate) use self::event_log::EventLog;
 pub(crate) use self::needs::{Needs, Verdict};
 pub(crate) use self::policies::{Policies, Policy, rules_of};
 pub(crate) use self::question_signal::QuestionSignal;
-pub(crate) use self::wanted::Wanted;

@@ -14,6 +14,7 @@ use atlas_raft::Handle;
 use atlas_state::State;
 use atlas_telemetry::Metrics;
 use atlas_types::{Digest, EventSeq, JobId, Outcome, Payload, Request};
+use atlas_upkeep::Upkeep;
 use atlas_vault::{Keys, Vault};
 use bytes::Bytes;
 use tokio::sync::Semaphore;
@@ -21,7 +22,7 @@ use tokio::sync::Semaphore;
 use crate::contracts::Contracts;
 use crate::externals::Externals;
 use crate::kept::{
-    Bearers, ChainOrchestrators, Deliveries, Evals, EventLog, ModelLimits, Needs, Policies, QuestionSignal, Wanted,
+    Bearers, ChainOrchestrators, Deliveries, Evals, EventLog, ModelLimits, Needs, Policies, QuestionSignal,
 };
 use crate::series::{AGENTS_MAX, Series};
 use crate::stats::Stats;
@@ -68,7 +69,7 @@ pub struct Service {
 /// The desk, with what this controller keeps in memory for each subject.
 pub(crate) struct Shared {
     pub(crate) desk: Arc<Desk>,
-    pub(crate) wanted: Wanted,
+    pub(crate) upkeep: Arc<Upkeep>,
     pub(crate) contracts: Contracts,
     pub(crate) waiters: Waiters,
     pub(crate) questions: QuestionSignal,
@@ -123,12 +124,13 @@ impl Service {
         let standstill = Standstill::default();
         let desk = Desk { handle, history, artifacts, peers, metrics, limits, env, audit, standstill };
         let desk = Arc::new(desk);
+        let upkeep = Arc::new(Upkeep::new(desk.clone()));
         let logs = JobLogs::new(desk.clone());
         let authenticator = Authenticator::new(desk.clone(), authentication, issuers.clone());
         let vault = Arc::new(Vault::new(desk.clone(), keys, issuers));
         let shared = Shared {
             desk,
-            wanted: Wanted::default(),
+            upkeep,
             contracts: Contracts::default(),
             waiters: Waiters::default(),
             questions: QuestionSignal::default(),

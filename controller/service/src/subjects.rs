@@ -3,4 +3,5 @@
 mod identity;
 mod lines;
 mod trail;
+mod upkeep;
 mod vault;

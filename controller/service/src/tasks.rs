@@ -6,8 +6,7 @@ use std::sync::Arc;
 use atlas_env::Task;
 
 use crate::{
-    Service, catch_up, collect, conversations, fill, follow, health, inbound, model_health, model_probe, needs,
-    orchestrators, runs, scrub, totals, triggers,
+    Service, conversations, follow, inbound, model_health, model_probe, needs, orchestrators, runs, totals, triggers,
 };
 
 /// The tasks of a service. Dropping this value ends them.
@@ -29,18 +28,18 @@ impl Followers {
         Self(vec![
             env.spawn_vital("follow-events", follow::events(shared.clone())),
             env.spawn_restarting("keep-statistics", again(shared, totals::keep)),
-            env.spawn_restarting("watch-health", again(shared, health::watch)),
-            env.spawn_vital("follow-history", follow::history(shared.clone())),
-            env.spawn_vital("acknowledge-history", follow::acknowledge(shared.clone())),
+            env.spawn_restarting("watch-health", again(&shared.desk, atlas_upkeep::watch)),
+            env.spawn_vital("follow-history", atlas_upkeep::follow(shared.desk.clone())),
+            env.spawn_vital("acknowledge-history", atlas_upkeep::acknowledge(shared.desk.clone())),
             env.spawn_restarting("watch-models", again(shared, model_health::follow)),
             env.spawn_restarting("probe-models", again(shared, model_probe::probe)),
             env.spawn_restarting("watch-servers", again(shared, needs::watch)),
             env.spawn_restarting("forget-credentials", again(shared, inbound::sweep)),
             env.spawn_restarting("expire-conversations", again(shared, conversations::expire)),
-            env.spawn_restarting("catch-up", again(shared, catch_up::catch_up)),
-            env.spawn_restarting("fill-artifacts", again(shared, fill::fill)),
-            env.spawn_restarting("collect-artifacts", again(shared, collect::collect)),
-            env.spawn_restarting("scrub-artifacts", again(shared, scrub::scrub)),
+            env.spawn_restarting("catch-up", again(&shared.desk, atlas_upkeep::catch_up)),
+            env.spawn_restarting("fill-artifacts", again(&shared.upkeep, atlas_upkeep::fill)),
+            env.spawn_restarting("collect-artifacts", again(&shared.desk, atlas_upkeep::collect)),
+            env.spawn_restarting("scrub-artifacts", again(&shared.desk, atlas_upkeep::scrub)),
             env.spawn_restarting("drive-runs", again(shared, runs::drive)),
             env.spawn_restarting("carry-jobs", again(shared, runs::carry)),
             env.spawn_restarting("fire-triggers", again(shared, triggers::fire)),

@@ -6,7 +6,7 @@ use std::path::Path;
 use crate::tree;
 
 /// Crates whose public items others read.
-const CRATES: [&str; 33] = [
+const CRATES: [&str; 34] = [
     "agents/bundled",
     "agents/contract",
     "agents/model",
@@ -26,6 +26,7 @@ const CRATES: [&str; 33] = [
     "controller/trail",
     "controller/identity",
     "controller/vault",
+    "controller/upkeep",
     "controller/service",
     "controller/state",
     "proto/env",

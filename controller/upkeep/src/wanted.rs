@@ -11,7 +11,7 @@ const WANTED_MAX: usize = 65_536;
 
 /// Artifacts that may be missing here.
 #[derive(Default)]
-pub(crate) struct Wanted {
+pub struct Wanted {
     digests: Mutex<BTreeSet<Digest>>,
     /// True if a full pass is needed, because references were missed.
     pub(crate) all: AtomicBool,
@@ -21,7 +21,7 @@ pub(crate) struct Wanted {
 
 impl Wanted {
     /// Records the artifacts that an entry refers to.
-    pub(crate) fn note(&self, events: &[EventRecord]) {
+    pub fn note(&self, events: &[EventRecord]) {
         for event in events {
             match &event.event {
                 Event::Job { job, .. } => job_artifacts(job).for_each(|digest| self.want(digest)),
@@ -44,7 +44,7 @@ impl Wanted {
     }
 
     /// Records that references were missed.
-    pub(crate) fn note_all(&self) {
+    pub fn note_all(&self) {
         self.all.store(true, Ordering::Relaxed);
     }
 

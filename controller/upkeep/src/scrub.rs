@@ -5,8 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use atlas_artifacts::ArtifactError;
-
-use crate::service::Shared;
+use atlas_desk::Desk;
 
 /// The duration of one round over all artifacts.
 const ROUND: Duration = Duration::from_secs(24 * 3_600);
@@ -16,9 +15,9 @@ const PAUSE_MAX: Duration = Duration::from_secs(3_600);
 const PAUSE_MIN: Duration = Duration::from_millis(20);
 
 /// Checks one artifact after the other while the controller runs.
-pub(crate) async fn scrub(shared: Arc<Shared>) {
+pub async fn scrub(desk: Arc<Desk>) {
     loop {
-        let here = match shared.artifacts.all().await {
+        let here = match desk.artifacts.all().await {
             Ok(here) => here,
             Err(error) => {
                 tracing::warn!(error = &error as &dyn std::error::Error, "could not check the artifacts");
@@ -28,11 +27,11 @@ pub(crate) async fn scrub(shared: Arc<Shared>) {
         let pause = ROUND / u32::try_from(here.len()).unwrap_or(u32::MAX).max(1);
         let pause = pause.clamp(PAUSE_MIN, PAUSE_MAX);
         if here.is_empty() {
-            shared.env.clock.sleep(pause).await;
+            desk.env.clock.sleep(pause).await;
         }
         for digest in here {
-            shared.env.clock.sleep(pause).await;
-            match shared.artifacts.check(digest).await {
+            desk.env.clock.sleep(pause).await;
+            match desk.artifacts.check(digest).await {
                 Ok(false) => {}
                 Ok(true) => tracing::warn!(%digest, "replaced a damaged artifact with another controller's copy"),
                 // The artifact was removed meanwhile, because nothing refers to it any more.

@@ -8,11 +8,11 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use atlas_artifacts::ArtifactError;
+use atlas_desk::{Desk, Error};
 use atlas_types::{Digest, EventSeq};
 use futures::StreamExt;
 
-use crate::service::Shared;
-use crate::{Error, Service};
+use crate::Wanted;
 
 /// The pause between two checks of new references. The member that stores an artifact usually sends it here earlier.
 const LOOK_INTERVAL: Duration = Duration::from_secs(1);
@@ -36,29 +36,36 @@ pub struct Completeness {
     pub through: EventSeq,
 }
 
+/// The artifacts of a controller, and what it may lack of them.
+pub struct Upkeep {
+    desk: Arc<Desk>,
+    wanted: Wanted,
+}
+
 /// Fetches missing artifacts while the controller runs.
-pub(crate) async fn fill(shared: Arc<Shared>) {
-    let clock = &shared.env.clock;
+pub async fn fill(upkeep: Arc<Upkeep>) {
+    let Upkeep { desk, wanted } = &*upkeep;
+    let clock = &desk.env.clock;
     let mut pass_at = clock.monotonic();
     loop {
         clock.sleep(LOOK_INTERVAL).await;
-        let wanted = shared.wanted.take();
-        if shared.peers.group().others.is_empty() {
+        let noted = wanted.take();
+        if desk.peers.group().others.is_empty() {
             continue;
         }
-        let missed = shared.wanted.all.swap(false, Ordering::Relaxed);
+        let missed = wanted.all.swap(false, Ordering::Relaxed);
         let filled = if missed || clock.monotonic() >= pass_at {
             if clock.monotonic() >= pass_at {
-                shared.wanted.history.store(0, Ordering::Relaxed);
+                wanted.history.store(0, Ordering::Relaxed);
             }
             pass_at = clock.monotonic() + PASS_INTERVAL;
-            shared.fill_all().await
+            upkeep.fill_all().await
         } else {
-            shared.fetch_all(wanted.into_iter().collect()).await.map_err(Error::Artifact)
+            upkeep.fetch_all(noted.into_iter().collect()).await.map_err(Error::Artifact)
         };
         match filled {
             Ok(missing) => {
-                shared.metrics.artifact_missing.set(i64::try_from(missing.lost + missing.away).unwrap_or(i64::MAX));
+                desk.metrics.artifact_missing.set(i64::try_from(missing.lost + missing.away).unwrap_or(i64::MAX));
                 if missing.away > 0 {
                     pass_at = pass_at.min(clock.monotonic() + RETRY_INTERVAL);
                 }
@@ -87,19 +94,29 @@ impl std::ops::AddAssign for Missing {
     }
 }
 
-impl Shared {
+impl Upkeep {
+    /// That of a controller that lacks nothing yet.
+    pub fn new(desk: Arc<Desk>) -> Self {
+        Self { desk, wanted: Wanted::default() }
+    }
+
+    /// What may be missing here.
+    pub fn wanted(&self) -> &Wanted {
+        &self.wanted
+    }
+
     /// Fetches all missing artifacts that the state or the history refers to.
     async fn fill_all(&self) -> Result<Missing, Error> {
-        let digests: Vec<Digest> = self.handle.applied().artifacts().collect();
+        let digests: Vec<Digest> = self.desk.handle.applied().artifacts().collect();
         let mut missing = Missing::default();
         for page in digests.chunks(PAGE) {
             missing += self.fetch_all(page.to_vec()).await.map_err(Error::Artifact)?;
         }
         let mut after = EventSeq(self.wanted.history.load(Ordering::Relaxed));
         loop {
-            let page = self.history.artifacts(after, PAGE).await;
+            let page = self.desk.history.artifacts(after, PAGE).await;
             // Events that fill a gap later come after its beginning, so the pass covers only events before it.
-            let front = self.history.gaps().borrow().first().map_or(EventSeq(u64::MAX), |gap| gap.after);
+            let front = self.desk.history.gaps().borrow().first().map_or(EventSeq(u64::MAX), |gap| gap.after);
             let mut page = page.map_err(|error| Error::internal("read history", &error))?;
             page.retain(|(event, _)| *event <= front);
             let Some((last, _)) = page.last().copied() else { return Ok(missing) };
@@ -115,8 +132,8 @@ impl Shared {
 
     /// Fetches the missing ones of some artifacts.
     async fn fetch_all(&self, digests: Vec<Digest>) -> Result<Missing, ArtifactError> {
-        let lacking = self.artifacts.lacking(digests).await?;
-        let fetches = futures::stream::iter(lacking).map(|digest| self.artifacts.fetch(digest));
+        let lacking = self.desk.artifacts.lacking(digests).await?;
+        let fetches = futures::stream::iter(lacking).map(|digest| self.desk.artifacts.fetch(digest));
         let mut fetches = fetches.buffer_unordered(FETCHES_MAX);
         let mut missing = Missing::default();
         while let Some(fetched) = fetches.next().await {
@@ -134,15 +151,15 @@ impl Shared {
     }
 }
 
-impl Service {
+impl Upkeep {
     /// How complete this controller's data is. Missing artifacts are fetched first, so this call may take long.
     pub async fn completeness(&self) -> Completeness {
-        let shared = &self.shared;
-        let through = shared.handle.applied().event_seq();
+        let Self { desk, .. } = self;
+        let through = desk.handle.applied().event_seq();
         // After a state came as a snapshot, the history learns of it a moment later and then has a gap.
-        let known = shared.known(through).await.is_ok();
-        let history = known && shared.history.gaps().borrow().is_empty();
-        let artifacts = history && shared.fill_all().await.is_ok_and(|missing| missing.away == 0);
+        let known = desk.known(through).await.is_ok();
+        let history = known && desk.history.gaps().borrow().is_empty();
+        let artifacts = history && self.fill_all().await.is_ok_and(|missing| missing.away == 0);
         Completeness { history, artifacts, through }
     }
 }
