@@ -11,7 +11,6 @@ use atlas_types::{
 use bytes::Bytes;
 use serde_json::{Map, Value, json};
 
-use crate::circuit;
 use crate::contracts::Known;
 use crate::revisions;
 use crate::versions::{find_version, unknown_agent};
@@ -339,7 +338,7 @@ impl ShownAgent {
             "retired": agent.retired,
             "deprecated": agent.deprecated.as_deref(),
             "labels": agent.labels,
-            "circuit": circuit::shown(&agent.circuit),
+            "circuit": atlas_platform::shown_circuit(&agent.circuit),
         });
         let parts = if view == View::Full { vec![plain, ours] } else { vec![plain] };
         let members = parts.into_iter().filter_map(|part| match part {

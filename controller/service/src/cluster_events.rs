@@ -216,7 +216,7 @@ fn agent_value(agent: &AgentVersion) -> Value {
         "labels": agent.labels,
         "retired": agent.retired,
         "deprecated": agent.deprecated.as_deref(),
-        "circuit": crate::circuit::shown(&agent.circuit),
+        "circuit": atlas_platform::shown_circuit(&agent.circuit),
     })
 }
 
@@ -228,8 +228,8 @@ fn node_value(node: &Node) -> Value {
         "cordoned": node.cordoned,
         "draining": node.draining,
         "labels": node.labels(),
-        "circuit": crate::circuit::shown(&node.circuit),
-        "rival": crate::nodes::rival(node),
+        "circuit": atlas_platform::shown_circuit(&node.circuit),
+        "rival": atlas_platform::rival(node),
     })
 }
 

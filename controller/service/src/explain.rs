@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use atlas_duty::{Ask, Change, Counterfactual, More, Why};
+use atlas_platform::Stats;
 use atlas_state::State;
 use atlas_types::{AgentName, FailureKind, Job, JobId, JobStatus, Timestamp, Wait};
 use serde_json::{Map, Value, json};
 
-use crate::stats::Stats;
 use crate::view::{reason_word, waiting};
 use crate::{Caller, Consistency, Error, Service};
 

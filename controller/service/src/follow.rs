@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use atlas_platform::record_metrics;
 use atlas_raft::AppliedBatch;
 use atlas_state::State;
 use atlas_types::{Event, EventRecord, EventSeq, Job, Reason};
@@ -9,7 +10,6 @@ use tokio::sync::broadcast::error::RecvError;
 
 use crate::inbound;
 use crate::model_metrics::ModelMetrics;
-use crate::observe;
 use crate::service::Shared;
 
 /// Wakes waiters, delivers events to readers, and updates metrics. The state already includes the end of a job when it
@@ -30,7 +30,7 @@ pub(crate) async fn events(shared: Arc<Shared>) {
                     missed(&shared, &batch.state);
                 }
                 seen = seen.max(batch.state.event_seq());
-                observe::record(&shared.metrics, &batch.events);
+                record_metrics(&shared.metrics, &batch.events);
                 models.record(&shared.metrics, &batch.state, &batch.events);
                 shared.upkeep.wanted().note(&batch.events);
                 shared.questions.note(&batch.events);

@@ -9,12 +9,13 @@ use atlas_contract::schema::Validator;
 use atlas_desk::gate::{may_read_objects, may_write_objects};
 use atlas_desk::{ShownObject, shown_object, with_revision};
 use atlas_objects::{KINDS, Kind, Scope};
+use atlas_platform::labels;
 use atlas_types::{
     Command, DeleteObject, Expect, Namespace, Object, ObjectKey, ObjectKind, ObjectName, PutObject, SPEC_BYTES_MAX,
 };
 use serde_json::Value;
 
-use crate::{Caller, Consistency, Error, Service, conversations, labels};
+use crate::{Caller, Consistency, Error, Service, conversations};
 
 /// The most objects in one page of a list.
 const PAGE_MAX: usize = 1_000;

@@ -10,6 +10,7 @@ use atlas_env::Env;
 use atlas_history::{Gap, History, Part};
 use atlas_identity::{Authentication, Authenticator};
 use atlas_lines::{JobLogs, Streams};
+use atlas_platform::Stats;
 use atlas_raft::Handle;
 use atlas_state::State;
 use atlas_telemetry::Metrics;
@@ -25,7 +26,6 @@ use crate::kept::{
     Bearers, ChainOrchestrators, Deliveries, Evals, EventLog, ModelLimits, Needs, Policies, QuestionSignal,
 };
 use crate::series::{AGENTS_MAX, Series};
-use crate::stats::Stats;
 use crate::waiters::Waiters;
 use crate::{Caller, Consistency, Error, Limits};
 

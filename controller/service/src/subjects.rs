@@ -2,6 +2,7 @@
 
 mod identity;
 mod lines;
+mod platform;
 mod trail;
 mod upkeep;
 mod vault;

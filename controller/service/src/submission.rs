@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use atlas_artifacts::hash;
+use atlas_platform::labels;
 use atlas_types::{
     AgentName, CALLED_FROM_METADATA, CONVERSATION_METADATA, Job, JobId, Micros, Namespace, Payload, QuestionRule,
     RequestId, SpawnedBy, Spawner, SubmitJob, Timestamp, Verdict,
@@ -11,7 +12,7 @@ use atlas_types::{
 use bytes::Bytes;
 use serde_json::{Map, Value};
 
-use crate::{Error, json, labels};
+use crate::{Error, json};
 
 /// The namespace that called a skill, as its job tells it. The metadata of a trigger's job is that of whoever wrote the trigger.
 pub(crate) fn called_from(job: &Job) -> Option<Namespace> {

@@ -4,10 +4,10 @@
 use std::sync::Arc;
 
 use atlas_env::Task;
+use futures::future::BoxFuture;
 
-use crate::{
-    Service, conversations, follow, inbound, model_health, model_probe, needs, orchestrators, runs, totals, triggers,
-};
+use crate::service::Shared;
+use crate::{Service, conversations, follow, inbound, model_health, model_probe, needs, orchestrators, runs, triggers};
 
 /// The tasks of a service. Dropping this value ends them.
 pub struct Followers(Vec<Task<()>>);
@@ -27,7 +27,7 @@ impl Followers {
         let env = &shared.env;
         Self(vec![
             env.spawn_vital("follow-events", follow::events(shared.clone())),
-            env.spawn_restarting("keep-statistics", again(shared, totals::keep)),
+            env.spawn_restarting("keep-statistics", keep_totals(shared)),
             env.spawn_restarting("watch-health", again(&shared.desk, atlas_upkeep::watch)),
             env.spawn_vital("follow-history", atlas_upkeep::follow(shared.desk.clone())),
             env.spawn_vital("acknowledge-history", atlas_upkeep::acknowledge(shared.desk.clone())),
@@ -53,4 +53,10 @@ impl Followers {
 fn again<T, F>(on: &Arc<T>, task: fn(Arc<T>) -> F) -> impl Fn() -> F + use<T, F> {
     let on = on.clone();
     move || task(on.clone())
+}
+
+/// Returns a function that starts the task of the statistics.
+fn keep_totals(shared: &Arc<Shared>) -> impl Fn() -> BoxFuture<'static, ()> + use<> {
+    let shared = shared.clone();
+    move || Box::pin(atlas_platform::keep_totals(shared.desk.clone(), shared.stats.clone()))
 }

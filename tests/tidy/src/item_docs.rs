@@ -6,7 +6,7 @@ use std::path::Path;
 use crate::tree;
 
 /// Crates whose public items others read.
-const CRATES: [&str; 34] = [
+const CRATES: [&str; 35] = [
     "agents/bundled",
     "agents/contract",
     "agents/model",
@@ -27,6 +27,7 @@ const CRATES: [&str; 34] = [
     "controller/identity",
     "controller/vault",
     "controller/upkeep",
+    "controller/platform",
     "controller/service",
     "controller/state",
     "proto/env",

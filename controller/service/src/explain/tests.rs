@@ -1,7 +1,7 @@
+use atlas_platform::Transition;
 use atlas_types::Micros;
 
 use super::*;
-use crate::stats::Transition;
 
 /// The measured durations of an agent, in seconds.
 fn measured(agent: &AgentName, seconds: impl IntoIterator<Item = u64>) -> Stats {

@@ -1,28 +1,28 @@
 //! The task that keeps the statistics of agents complete.
 
+use atlas_desk::Desk;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::service::Shared;
+use crate::Stats;
 
 /// The pause before totals that could not be read are read again.
 const RETRY_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Keeps the statistics complete: takes the totals of the history at the start, and again whenever events were missed
 /// and the history has them.
-pub(crate) async fn keep(shared: Arc<Shared>) {
-    let stats = &shared.stats;
-    let (mut synced, mut gaps) = (shared.history.synced(), shared.history.gaps());
+pub async fn keep(desk: Arc<Desk>, stats: Stats) {
+    let (mut synced, mut gaps) = (desk.history.synced(), desk.history.gaps());
     loop {
         stats.begin();
-        match shared.history.totals().await {
+        match desk.history.totals().await {
             Ok(totals) => stats.take(totals),
             Err(error) => {
                 tracing::warn!(
                     error = &error as &dyn std::error::Error,
                     "could not read the totals of jobs, trying again"
                 );
-                shared.env.clock.sleep(RETRY_INTERVAL).await;
+                desk.env.clock.sleep(RETRY_INTERVAL).await;
                 continue;
             }
         }
@@ -32,7 +32,7 @@ pub(crate) async fn keep(shared: Arc<Shared>) {
         };
         let has_more = tokio::select! {
             () = stats.events_missed() => {
-                let state = shared.handle.applied().event_seq();
+                let state = desk.handle.applied().event_seq();
                 synced.wait_for(|synced| *synced >= state).await.is_ok()
             }
             filled = filled => filled,

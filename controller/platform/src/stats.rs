@@ -107,7 +107,7 @@ impl Stats {
     }
 
     /// Counts the events of an entry. The history has all events up to `synced` on disk.
-    pub(crate) fn record(&self, events: &[EventRecord], synced: EventSeq) {
+    pub fn record(&self, events: &[EventRecord], synced: EventSeq) {
         let counts = &mut *self.lock();
         if !counts.is_reading {
             let written = counts.recent.partition_point(|(event, _)| *event <= synced);
@@ -151,7 +151,7 @@ impl Stats {
     }
 
     /// Counts the jobs of `state` that have not ended, in place of the events that led to it.
-    pub(crate) fn missed(&self, state: &State) {
+    pub fn missed(&self, state: &State) {
         {
             let counts = &mut *self.lock();
             for agent in counts.agents.values_mut() {
@@ -224,7 +224,7 @@ impl Stats {
     }
 
     /// The statistics of one agent.
-    pub(crate) fn of(&self, name: &str, now: Timestamp) -> Option<Value> {
+    pub fn of(&self, name: &str, now: Timestamp) -> Option<Value> {
         let agents = &mut self.lock().agents;
         let agent = agents.iter_mut().find(|(known, _)| known.as_str() == name).map(|(_, agent)| agent)?;
         agent.forget(now);
@@ -232,7 +232,7 @@ impl Stats {
     }
 
     /// The measured execution times of an agent's jobs in ascending order.
-    pub(crate) fn durations(&self, agent: &AgentName) -> Vec<u64> {
+    pub fn durations(&self, agent: &AgentName) -> Vec<u64> {
         let mut sorted: Vec<u64> =
             self.lock().agents.get(agent).map(|agent| agent.samples.iter().copied().collect()).unwrap_or_default();
         sorted.sort_unstable();

@@ -4,7 +4,7 @@ use atlas_types::{Circuit, Probe};
 use serde_json::{Value, json};
 
 /// `closed`, `open` while nothing starts, or `half_open` while one job probes it or may.
-pub(crate) fn shown(circuit: &Circuit) -> Value {
+pub fn shown(circuit: &Circuit) -> Value {
     let state = match circuit.open.map(|open| open.probe) {
         None => "closed",
         Some(Probe::At(_)) => "open",

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use atlas_desk::{Caller, Consistency, Desk, Error};
 use atlas_state::{NodeState, State};
 use atlas_types::{
     Command, Cordon, DrainNode, Inventory, LabelNode, Micros, Node, NodeHealth, NodeId, RemoveNode, ResumeNode,
@@ -9,7 +10,7 @@ use atlas_types::{
 };
 use serde_json::{Value, json};
 
-use crate::{Caller, Consistency, Error, Service, circuit, labels, observe};
+use crate::{circuit, labels, observe};
 
 /// An operator's action on a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,97 +32,78 @@ pub enum NodeAction {
 
 const GB: f64 = (1_u64 << 30) as f64;
 
-impl Service {
-    /// All nodes by name.
-    pub async fn nodes(
-        &self,
-        _: &Caller,
-        offset: usize,
-        limit: usize,
-        consistency: Consistency,
-    ) -> Result<Vec<Value>, Error> {
-        let state = self.state(consistency).await?;
-        Ok(state.nodes().skip(offset).take(limit).map(|node| shown(node, &state)).collect())
-    }
+/// All nodes by name.
+pub async fn nodes(desk: &Desk, offset: usize, limit: usize, consistency: Consistency) -> Result<Vec<Value>, Error> {
+    let state = desk.state(consistency).await?;
+    Ok(state.nodes().skip(offset).take(limit).map(|node| shown(node, &state)).collect())
+}
 
-    /// One node.
-    pub async fn node(&self, _: &Caller, name: &str, consistency: Consistency) -> Result<Value, Error> {
-        let state = self.state(consistency).await?;
-        let node = NodeId::new(name).ok().and_then(|id| state.node(&id).cloned());
-        node.map(|node| shown(&node, &state)).ok_or_else(|| Error::UnknownNode(name.chars().take(253).collect()))
-    }
+/// One node.
+pub async fn node(desk: &Desk, name: &str, consistency: Consistency) -> Result<Value, Error> {
+    let state = desk.state(consistency).await?;
+    let node = NodeId::new(name).ok().and_then(|id| state.node(&id).cloned());
+    node.map(|node| shown(&node, &state)).ok_or_else(|| Error::UnknownNode(name.chars().take(253).collect()))
+}
 
-    /// Performs an operator's action.
-    pub async fn act_on_node(&self, caller: &Caller, name: &str, action: NodeAction) -> Result<(), Error> {
-        let node = named(name)?;
-        let command = match action {
-            NodeAction::Drain { deadline } => Command::DrainNode(DrainNode { node, deadline }),
-            NodeAction::Cordon => Command::Cordon(Cordon { node, cordoned: true }),
-            NodeAction::Uncordon => Command::Cordon(Cordon { node, cordoned: false }),
-            NodeAction::Resume => Command::ResumeNode(ResumeNode { node }),
-            NodeAction::Remove => Command::RemoveNode(RemoveNode { node }),
-        };
-        self.propose(caller.request(command)).await.map(|_| ())
-    }
+/// Performs an operator's action.
+pub async fn act_on_node(desk: &Desk, caller: &Caller, name: &str, action: NodeAction) -> Result<(), Error> {
+    let node = named(name)?;
+    let command = match action {
+        NodeAction::Drain { deadline } => Command::DrainNode(DrainNode { node, deadline }),
+        NodeAction::Cordon => Command::Cordon(Cordon { node, cordoned: true }),
+        NodeAction::Uncordon => Command::Cordon(Cordon { node, cordoned: false }),
+        NodeAction::Resume => Command::ResumeNode(ResumeNode { node }),
+        NodeAction::Remove => Command::RemoveNode(RemoveNode { node }),
+    };
+    desk.propose(caller.request(command)).await.map(|_| ())
+}
 
-    /// Sets labels of a node, which override those of its worker, and removes labels that an operator set.
-    pub async fn label_node(
-        &self,
-        caller: &Caller,
-        name: &str,
-        set: BTreeMap<String, String>,
-        remove: BTreeSet<String>,
-    ) -> Result<(), Error> {
-        let (node, labels) = (named(name)?, labels::change(set, remove)?);
-        self.propose(caller.request(Command::LabelNode(LabelNode { node, labels }))).await.map(|_| ())
-    }
+/// Sets labels of a node, which override those of its worker, and removes labels that an operator set.
+pub async fn label_node(
+    desk: &Desk,
+    caller: &Caller,
+    name: &str,
+    set: BTreeMap<String, String>,
+    remove: BTreeSet<String>,
+) -> Result<(), Error> {
+    let (node, labels) = (named(name)?, labels::change(set, remove)?);
+    desk.propose(caller.request(Command::LabelNode(LabelNode { node, labels }))).await.map(|_| ())
+}
 
-    /// The health object (compatibility §15.1). `hardware` is present if an operator declared hardware.
-    pub async fn health(&self, _: &Caller, consistency: Consistency) -> Result<Value, Error> {
-        let state = self.state(consistency).await?;
-        let mut health = json!({
-            "status": "ok",
-            "pending": state.pending(),
-            "running": state.running(),
-            "capacity_remaining": state.config().jobs_active_max.saturating_sub(state.active()),
+/// The health object (compatibility §15.1). `hardware` is present if an operator declared hardware.
+pub async fn health(desk: &Desk, consistency: Consistency) -> Result<Value, Error> {
+    let state = desk.state(consistency).await?;
+    let mut health = json!({
+        "status": "ok",
+        "pending": state.pending(),
+        "running": state.running(),
+        "capacity_remaining": state.config().jobs_active_max.saturating_sub(state.active()),
+    });
+    let declared: Vec<_> = state.nodes().filter(|node| node.node.inventory.declared).collect();
+    if let (false, Some(members)) = (declared.is_empty(), health.as_object_mut()) {
+        let allocations = declared.iter().flat_map(|node| state.leases_of(&node.node.id)).map(|lease| {
+            json!({
+                "slot_id": lease.job.to_string(),
+                "gpu_devices": lease.allocation.gpus.iter().map(|gpu| gpu.index).collect::<Vec<_>>(),
+                "memory_gb": whole(lease.allocation.memory_bytes as f64 / GB),
+                "cpu_cores": lease.allocation.cores,
+            })
         });
-        let declared: Vec<_> = state.nodes().filter(|node| node.node.inventory.declared).collect();
-        if let (false, Some(members)) = (declared.is_empty(), health.as_object_mut()) {
-            let allocations = declared.iter().flat_map(|node| state.leases_of(&node.node.id)).map(|lease| {
-                json!({
-                    "slot_id": lease.job.to_string(),
-                    "gpu_devices": lease.allocation.gpus.iter().map(|gpu| gpu.index).collect::<Vec<_>>(),
-                    "memory_gb": whole(lease.allocation.memory_bytes as f64 / GB),
-                    "cpu_cores": lease.allocation.cores,
-                })
-            });
-            let allocations: Vec<Value> = allocations.collect();
-            members.insert("hardware".to_owned(), hardware(&declared, &allocations));
-        }
-        Ok(health)
+        let allocations: Vec<Value> = allocations.collect();
+        members.insert("hardware".to_owned(), hardware(&declared, &allocations));
     }
+    Ok(health)
+}
 
-    /// True if this controller can serve requests, which is the case if a linearizable read succeeds.
-    pub async fn ready(&self) -> bool {
-        self.shared.read().await.is_ok()
-    }
+/// True if this controller can serve requests, which is the case if a linearizable read succeeds.
+pub async fn ready(desk: &Desk) -> bool {
+    desk.read().await.is_ok()
+}
 
-    /// Statistics of all agents (compatibility §15.5).
-    pub fn figures(&self, _: &Caller) -> Value {
-        self.shared.stats.all(self.shared.env.clock.wall())
-    }
-
-    /// Statistics of one agent.
-    pub fn figures_of(&self, _: &Caller, agent: &str) -> Result<Value, Error> {
-        let found = self.shared.stats.of(agent, self.shared.env.clock.wall());
-        found.ok_or_else(|| Error::NoFigures(agent.chars().take(255).collect()))
-    }
-
-    /// All instruments in the OpenMetrics text form.
-    pub fn render_metrics(&self) -> String {
-        observe::gauges(&self.shared.metrics, &self.shared.handle.applied());
-        self.shared.metrics.render()
-    }
+/// All instruments in the OpenMetrics text form.
+pub fn render_metrics(desk: &Desk) -> String {
+    observe::gauges(&desk.metrics, &desk.handle.applied());
+    desk.metrics.render()
 }
 
 /// Parses the name of a node. Text that is not a valid name counts as an unknown node.
@@ -174,7 +156,7 @@ fn whole(number: f64) -> Value {
 }
 
 /// The latest worker that was refused because it asked for the node's name; null if there is none.
-pub(crate) fn rival(node: &Node) -> Value {
+pub fn rival(node: &Node) -> Value {
     node.rival.as_deref().map_or(
         Value::Null,
         |rival| json!({ "address": &*rival.address, "holder": &*rival.holder, "at": rival.at.as_unix_seconds() }),

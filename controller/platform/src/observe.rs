@@ -8,7 +8,7 @@ use atlas_telemetry::{
 use atlas_types::{Event, EventRecord, FailureKind, Job, JobChange, JobStatus, RouteAction, Timestamp};
 
 /// Updates the metrics for the events of an entry.
-pub(crate) fn record(metrics: &Metrics, events: &[EventRecord]) {
+pub fn record(metrics: &Metrics, events: &[EventRecord]) {
     metrics.raft_entries.inc();
     for event in events {
         if let Event::Job { change, job, .. } = &event.event

@@ -2,12 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use atlas_desk::Error;
 use atlas_types::{LABEL_BYTES_MAX, LABELS_MAX};
 
-use crate::Error;
-
 /// Checks the labels of a job.
-pub(crate) fn check(labels: &BTreeMap<String, String>) -> Result<(), Error> {
+pub fn check(labels: &BTreeMap<String, String>) -> Result<(), Error> {
     if labels.len() > LABELS_MAX {
         return Err(Error::Malformed(format!("a job has at most {LABELS_MAX} labels")));
     }
