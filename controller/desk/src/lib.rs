@@ -13,6 +13,7 @@ pub mod gate;
 mod issuers;
 mod jobs;
 pub mod json;
+mod observations;
 pub mod on_behalf;
 pub mod ownership;
 mod shown_object;

@@ -12,9 +12,9 @@ use serde_json::Value;
 
 use crate::inbound::passes_on;
 use crate::kept::Verdict;
-use crate::model_health;
 use crate::service::Shared;
 use crate::{Caller, Consistency, Error, Service, ShownAgent};
+use atlas_platform::model_health;
 
 /// How long it counts that a model was reached.
 const MODEL_KEPT: Duration = Duration::from_secs(60);

@@ -5,14 +5,12 @@ mod decided;
 mod deliveries;
 mod evals;
 mod event_log;
-mod model_limits;
 mod needs;
 mod policies;
 mod question_signal;
 
 pub use self::bearers::{BearerRefused, Bearers};
 pub use self::deliveries::HookSender;
-pub use self::model_limits::ModelLimits;
 
 pub(crate) use self::decided::{ChainOrchestrators, remember};
 pub(crate) use self::deliveries::{CALLS_MAX, Deliveries, Delivery, Outcome, short};

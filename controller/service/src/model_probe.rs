@@ -15,11 +15,11 @@ use atlas_types::{JobId, ObjectKey, ObjectKind};
 use serde_json::json;
 
 use crate::inbound::passes_on;
-use crate::model_health::checked_at;
 use crate::needs::UNASKED;
 use crate::probes::{self, OwnAgent, Standing};
 use crate::service::Shared;
 use crate::{Error, Service};
+use atlas_platform::model_health::checked_at;
 
 /// How often the leader looks for models that are due, at most.
 const LOOK_EVERY: Duration = Duration::from_secs(10);

@@ -10,7 +10,7 @@ use atlas_env::Env;
 use atlas_history::{Gap, History, Part};
 use atlas_identity::{Authentication, Authenticator};
 use atlas_lines::{JobLogs, Streams};
-use atlas_platform::Stats;
+use atlas_platform::{ModelLimits, Stats};
 use atlas_raft::Handle;
 use atlas_state::State;
 use atlas_telemetry::Metrics;
@@ -22,9 +22,7 @@ use tokio::sync::Semaphore;
 
 use crate::contracts::Contracts;
 use crate::externals::Externals;
-use crate::kept::{
-    Bearers, ChainOrchestrators, Deliveries, Evals, EventLog, ModelLimits, Needs, Policies, QuestionSignal,
-};
+use crate::kept::{Bearers, ChainOrchestrators, Deliveries, Evals, EventLog, Needs, Policies, QuestionSignal};
 use crate::series::{AGENTS_MAX, Series};
 use crate::waiters::Waiters;
 use crate::{Caller, Consistency, Error, Limits};

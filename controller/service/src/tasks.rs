@@ -4,10 +4,11 @@
 use std::sync::Arc;
 
 use atlas_env::Task;
+use atlas_platform::model_health;
 use futures::future::BoxFuture;
 
 use crate::service::Shared;
-use crate::{Service, conversations, follow, inbound, model_health, model_probe, needs, orchestrators, runs, triggers};
+use crate::{Service, conversations, follow, inbound, model_probe, needs, orchestrators, runs, triggers};
 
 /// The tasks of a service. Dropping this value ends them.
 pub struct Followers(Vec<Task<()>>);
@@ -31,7 +32,7 @@ impl Followers {
             env.spawn_restarting("watch-health", again(&shared.desk, atlas_upkeep::watch)),
             env.spawn_vital("follow-history", atlas_upkeep::follow(shared.desk.clone())),
             env.spawn_vital("acknowledge-history", atlas_upkeep::acknowledge(shared.desk.clone())),
-            env.spawn_restarting("watch-models", again(shared, model_health::follow)),
+            env.spawn_restarting("watch-models", again(&shared.desk, model_health::follow)),
             env.spawn_restarting("probe-models", again(shared, model_probe::probe)),
             env.spawn_restarting("watch-servers", again(shared, needs::watch)),
             env.spawn_restarting("forget-credentials", again(shared, inbound::sweep)),

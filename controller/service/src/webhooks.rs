@@ -4,18 +4,11 @@ use std::sync::Arc;
 
 use atlas_desk::on_behalf;
 use atlas_raft::ProposeError;
-use atlas_types::{
-    Command, Event, EventRecord, EventSeq, Namespace, Object, ObjectKind, Observation, ObserveObjects, Origin, Payload,
-    PayloadBody, Request,
-};
+use atlas_types::{Event, EventRecord, EventSeq, Namespace, Object, ObjectKind, Observation, Payload, PayloadBody};
 
 use crate::cluster_events::EventLabel;
 use crate::events::{Follow, Reader};
-use crate::service::Shared;
 use crate::{Error, Service, json};
-
-/// The most observations in one command, so that it fits into an entry with the largest statuses.
-const OBSERVATIONS_MAX: usize = 64;
 
 impl Service {
     /// The webhooks of all namespaces as this controller has applied them, the oldest first.
@@ -72,25 +65,6 @@ impl Service {
     /// successor noted.
     pub async fn observe_objects(&self, observations: Vec<Observation>) -> Result<(), ProposeError> {
         self.shared.observe_objects(observations).await.map(drop)
-    }
-}
-
-impl Shared {
-    /// See [`Service::observe_objects`]. Returns whether all of them were accepted.
-    pub(crate) async fn observe_objects(&self, observations: Vec<Observation>) -> Result<bool, ProposeError> {
-        let request = |observations: &[Observation]| Request {
-            origin: Origin::duty(Namespace::default_namespace()),
-            command: Command::ObserveObjects(ObserveObjects { observations: observations.to_vec() }),
-        };
-        let requests = observations.chunks(OBSERVATIONS_MAX).map(request).collect();
-        let mut accepted = true;
-        for answer in self.handle.propose_here(requests).await? {
-            if let Err(rejection) = answer {
-                tracing::warn!(%rejection, "the status of objects was refused");
-                accepted = false;
-            }
-        }
-        Ok(accepted)
     }
 }
 

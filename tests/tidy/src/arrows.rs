@@ -38,7 +38,7 @@ const ARROWS: &[(&str, &str)] = &[
     ("atlas-identity", "access api desk mcp-spec model objects oidc state types"),
     ("atlas-vault", "artifacts desk mcp-spec model oauth objects secrets state types"),
     ("atlas-upkeep", "artifacts desk history raft state types"),
-    ("atlas-platform", "desk duty history state telemetry types"),
+    ("atlas-platform", "desk duty history limiter model raft state telemetry types"),
     (
         "atlas-service",
         "access api artifacts audit contract desk duty env expressions format history identity limiter lines mcp-spec mediation model oauth objects package platform policy raft runs state telemetry trail triggers types upkeep vault",

@@ -1,11 +1,15 @@
 //! Nodes, the health of the cluster and figures of agents.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
-use atlas_platform::{NodeAction, WorkFilter};
+use atlas_limiter::{Grant, Session};
+use atlas_platform::{ModelLimits, NodeAction, WorkFilter};
+use atlas_state::State;
+use atlas_types::{Job, JobId};
 use serde_json::Value;
 
-use crate::{Caller, Consistency, Error, Service};
+use crate::{Caller, Consistency, Error, LeadershipLost, Service};
 
 /// Nodes.
 impl Service {
@@ -44,6 +48,29 @@ impl Service {
     /// The jobs that wait for a node, and those that have one, as this controller has applied them.
     pub async fn jobs_for_workers(&self, filter: WorkFilter) -> Result<u64, Error> {
         atlas_platform::jobs_for_workers(&self.shared, filter).await
+    }
+}
+
+/// Models.
+impl Service {
+    /// The tries of calls of limited models.
+    pub fn model_limits(&self) -> &ModelLimits {
+        &self.shared.model_limits
+    }
+
+    /// The tries that begin now, and when to look again if nothing changes before. `room` takes the place of a grant on a stream, if there is one.
+    pub fn grant_models(&self, room: &mut dyn FnMut(&Session) -> bool) -> (Vec<Grant>, Option<Duration>) {
+        atlas_platform::grant_models(&self.shared, &self.shared.model_limits, room)
+    }
+
+    /// Which limit of a model an attempt of a job waits for, as the leader knows.
+    pub fn model_wait_here(&self, job: JobId) -> Result<Option<String>, LeadershipLost> {
+        atlas_platform::model_wait_here(&self.shared, &self.shared.model_limits, job)
+    }
+
+    /// The same of a job on any member. None also if the leader does not answer soon.
+    pub(crate) async fn model_wait(&self, state: &State, job: &Job) -> Option<String> {
+        atlas_platform::model_wait(&self.shared, &self.shared.model_limits, state, job).await
     }
 }
 

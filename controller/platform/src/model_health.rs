@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use atlas_desk::Desk;
 use atlas_raft::Leadership;
 use atlas_state::State;
 use atlas_telemetry::{ByProvider, Metrics};
@@ -13,8 +14,6 @@ use atlas_types::{
 };
 use serde::{Deserialize, Serialize};
 use tokio::sync::broadcast::error::RecvError;
-
-use crate::service::Shared;
 
 /// A status that says the same as before is written again after this time.
 const SAME_KEPT: Duration = Duration::from_secs(60);
@@ -70,20 +69,20 @@ impl Status {
 }
 
 /// When a worker asked a model last, Unix seconds; none if nothing is known of it.
-pub(crate) fn checked_at(object: &Object) -> Option<f64> {
+pub fn checked_at(object: &Object) -> Option<f64> {
     Status::read(object).map(|status| status.checked_at)
 }
 
 /// When a worker reached a model last, Unix seconds; none if it could not the last time, or nothing is known.
-pub(crate) fn reached_at(object: &Object) -> Option<f64> {
+pub fn reached_at(object: &Object) -> Option<f64> {
     Status::read(object).filter(|status| status.state == "reachable").map(|status| status.checked_at)
 }
 
 /// Follows the log on every member: each keeps the metric, the leader writes the statuses.
-pub(crate) async fn follow(shared: Arc<Shared>) {
+pub async fn follow(desk: Arc<Desk>) {
     // Nobody waits for a status.
-    let mut batches = shared.handle.subscribe_to(|_| false);
-    count(&shared.metrics, &shared.handle.applied(), &BTreeMap::new());
+    let mut batches = desk.handle.subscribe_to(|_| false);
+    count(&desk.metrics, &desk.handle.applied(), &BTreeMap::new());
     loop {
         let batch = match batches.recv().await {
             Ok(batch) => batch,
@@ -95,13 +94,13 @@ pub(crate) async fn follow(shared: Arc<Shared>) {
         if seen.is_empty() {
             continue;
         }
-        count(&shared.metrics, &batch.state, &seen);
-        if !matches!(*shared.handle.leadership().borrow(), Leadership::Leader { .. }) {
+        count(&desk.metrics, &batch.state, &seen);
+        if !matches!(*desk.handle.leadership().borrow(), Leadership::Leader { .. }) {
             continue;
         }
         let observations = observations(&batch.state, seen);
         if !observations.is_empty()
-            && let Err(error) = shared.observe_objects(observations).await
+            && let Err(error) = desk.observe_objects(observations).await
         {
             tracing::debug!(error = &error as &dyn std::error::Error, "could not note the status of models");
         }

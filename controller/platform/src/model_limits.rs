@@ -3,67 +3,94 @@
 //! The worker door passes on what workers ask and announce. What the limits are is read from the applied state each time.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use atlas_limiter::{Grant, Limits, ModelKey, Session, Wait, WaitReason};
+use atlas_desk::{Desk, LeadershipLost};
+use atlas_limiter::{Grant, Limiter, Limits, ModelKey, Session, Wait, WaitReason};
 use atlas_model::ModelSpec;
 use atlas_raft::Leadership;
 use atlas_state::State;
 use atlas_types::{Job, JobId, JobStatus, NodeHealth, Object, ObjectKey, ObjectKind, ObjectName};
-
-use crate::{LeadershipLost, ModelLimits, Service};
+use tokio::sync::Notify;
 
 /// How long the leader is asked which limit a job waits for. Whoever shows the job does not wait longer for it.
 const ANSWER_MAX: Duration = Duration::from_millis(500);
 
-impl Service {
-    /// The tries of calls of limited models.
-    pub fn model_limits(&self) -> &ModelLimits {
-        &self.shared.model_limits
+/// The tries of all workers.
+#[derive(Debug, Default)]
+pub struct ModelLimits {
+    limiter: Mutex<Limiter>,
+    changed: Notify,
+}
+
+impl ModelLimits {
+    /// Changes what is known of the tries. What may begin now is looked at afterwards.
+    pub fn change<T>(&self, change: impl FnOnce(&mut Limiter) -> T) -> T {
+        let changed = change(&mut self.limiter());
+        self.look();
+        changed
     }
 
-    /// The tries that begin now, and when to look again if nothing changes before. `room` takes the place of a grant on a stream, if there is one.
-    pub fn grant_models(&self, room: &mut dyn FnMut(&Session) -> bool) -> (Vec<Grant>, Option<Duration>) {
-        let state = self.shared.handle.applied();
-        let mut limiter = self.shared.model_limits.limiter();
-        // Also while nobody asks: a node that is lost meanwhile takes along what it used.
-        if !limiter.is_informed() {
-            let nodes = state.nodes().map(|node| &node.node).filter(|node| node.health == NodeHealth::Ready);
-            limiter.look(&nodes.map(|node| (node.id.clone(), node.epoch)).collect::<BTreeSet<_>>());
-        }
-        limiter.grants(self.shared.env.clock.monotonic(), &|key| limits(&state, key), room)
+    /// Another try may begin, for example because a limit was changed.
+    pub fn look(&self) {
+        self.changed.notify_one();
     }
 
-    /// Which limit of a model an attempt of a job waits for, as the leader knows.
-    pub fn model_wait_here(&self, job: JobId) -> Result<Option<String>, LeadershipLost> {
-        if !matches!(*self.shared.handle.leadership().borrow(), Leadership::Leader { .. }) {
-            return Err(LeadershipLost);
-        }
-        let (state, now) = (self.shared.handle.applied(), self.shared.env.clock.monotonic());
-        let wait = self.shared.model_limits.limiter().wait_of(job, now, &|key| limits(&state, key));
-        Ok(wait.map(|(key, wait)| sentence(&key, &wait)))
+    /// Waits for a change since the last time.
+    pub async fn changed(&self) {
+        self.changed.notified().await;
     }
 
-    /// The same of a job on any member. None also if the leader does not answer soon.
-    pub(crate) async fn model_wait(&self, state: &State, job: &Job) -> Option<String> {
-        // Nobody is asked for jobs whose namespace has no limits.
-        let kind = ObjectKind::new("model").ok()?;
-        let is_limited = |object: &Arc<Object>| limits_of(object).is_some();
-        if job.status != JobStatus::Running || !state.objects(&job.namespace, &kind, None).any(is_limited) {
-            return None;
-        }
-        let job = job.id;
-        if let Ok(found) = self.model_wait_here(job) {
-            return found;
-        }
-        let leader = self.shared.peers.group().leader?;
-        let answer = tokio::select! {
-            answer = self.shared.peers.model_wait(leader, job) => answer,
-            () = self.shared.env.clock.sleep(ANSWER_MAX) => return None,
-        };
-        answer.inspect_err(|error| tracing::debug!(%error, "the leader did not say what a job waits for")).ok()?
+    fn limiter(&self) -> MutexGuard<'_, Limiter> {
+        self.limiter.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// The tries that begin now, and when to look again if nothing changes before. `room` takes the place of a grant on a stream, if there is one.
+pub fn grant_models(
+    desk: &Desk,
+    of: &ModelLimits,
+    room: &mut dyn FnMut(&Session) -> bool,
+) -> (Vec<Grant>, Option<Duration>) {
+    let state = desk.handle.applied();
+    let mut limiter = of.limiter();
+    // Also while nobody asks: a node that is lost meanwhile takes along what it used.
+    if !limiter.is_informed() {
+        let nodes = state.nodes().map(|node| &node.node).filter(|node| node.health == NodeHealth::Ready);
+        limiter.look(&nodes.map(|node| (node.id.clone(), node.epoch)).collect::<BTreeSet<_>>());
+    }
+    limiter.grants(desk.env.clock.monotonic(), &|key| limits(&state, key), room)
+}
+
+/// Which limit of a model an attempt of a job waits for, as the leader knows.
+pub fn model_wait_here(desk: &Desk, of: &ModelLimits, job: JobId) -> Result<Option<String>, LeadershipLost> {
+    if !matches!(*desk.handle.leadership().borrow(), Leadership::Leader { .. }) {
+        return Err(LeadershipLost);
+    }
+    let (state, now) = (desk.handle.applied(), desk.env.clock.monotonic());
+    let wait = of.limiter().wait_of(job, now, &|key| limits(&state, key));
+    Ok(wait.map(|(key, wait)| sentence(&key, &wait)))
+}
+
+/// The same of a job on any member. None also if the leader does not answer soon.
+pub async fn model_wait(desk: &Desk, of: &ModelLimits, state: &State, job: &Job) -> Option<String> {
+    // Nobody is asked for jobs whose namespace has no limits.
+    let kind = ObjectKind::new("model").ok()?;
+    let is_limited = |object: &Arc<Object>| limits_of(object).is_some();
+    if job.status != JobStatus::Running || !state.objects(&job.namespace, &kind, None).any(is_limited) {
+        return None;
+    }
+    let job = job.id;
+    if let Ok(found) = model_wait_here(desk, of, job) {
+        return found;
+    }
+    let leader = desk.peers.group().leader?;
+    let answer = tokio::select! {
+        answer = desk.peers.model_wait(leader, job) => answer,
+        () = desk.env.clock.sleep(ANSWER_MAX) => return None,
+    };
+    answer.inspect_err(|error| tracing::debug!(%error, "the leader did not say what a job waits for")).ok()?
 }
 
 /// The limits of a model as its object says now; none if there is no such object, or no limit.
