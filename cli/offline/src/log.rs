@@ -3,7 +3,7 @@
 use std::fmt::{self, Write as _};
 use std::path::Path;
 
-use atlas_raft::offline::{About, Logged, LoggedEntry, OfflineError, StoppedMember, Tail};
+use atlas_raft::offline::{About, LogContent, LoggedEntry, OfflineError, StoppedMember, Tail};
 use atlas_types::MemberId;
 
 /// Why a log cannot be shown.
@@ -87,8 +87,8 @@ fn line(entry: &LoggedEntry) -> Result<Line, LogError> {
     let bytes = entry.bytes as u64;
     let plain = Line { index, term: entry.id.term, kind: "blank", seq: None, at: None, bytes, says: Vec::new() };
     Ok(match &entry.says {
-        Logged::Blank => plain,
-        Logged::Membership { voters, members } => {
+        LogContent::Blank => plain,
+        LogContent::Membership { voters, members } => {
             let learners = members.iter().map(|peer| peer.member);
             let learners = learners.filter(|member| !voters.iter().any(|set| set.contains(member)));
             let mut says: Vec<String> = voters.iter().map(|set| format!("voters {}", numbers(set.iter()))).collect();
@@ -98,7 +98,7 @@ fn line(entry: &LoggedEntry) -> Result<Line, LogError> {
             }
             Line { kind: "membership", says, ..plain }
         }
-        Logged::Commands(body) => {
+        LogContent::Commands(body) => {
             let decoded = atlas_format::decode_entry(body).map_err(|source| LogError::Format { index, source })?;
             let names = decoded.requests.iter().map(|request| name_of(&request.command));
             let (seq, at) = (Some(decoded.parent.seq.0), Some(decoded.at.0));

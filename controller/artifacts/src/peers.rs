@@ -8,7 +8,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use atlas_audit::Filter;
-use atlas_history::{Gap, JobFilter, Listed, Part};
+use atlas_history::{Gap, JobFilter, JobKey, Part};
 use atlas_types::{Attempt, Digest, ErrorKind, EventSeq, Job, JobId, MemberId, SecretText};
 use bytes::Bytes;
 use futures::Stream;
@@ -116,7 +116,7 @@ pub struct QueryResult {
     /// The result of [`Query::Between`].
     pub ids: Vec<JobId>,
     /// The result of [`Query::List`].
-    pub listed: Vec<Listed>,
+    pub listed: Vec<JobKey>,
     /// How many events of a [`Query::EndedBy`] are covered. The rest must be requested again.
     pub answered: usize,
 }

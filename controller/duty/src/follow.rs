@@ -4,7 +4,7 @@ use atlas_scheduler::Strategy;
 use atlas_state::State;
 use atlas_types::{ClusterTime, Request};
 
-use crate::tasks::{Run, Task, Unguarded};
+use crate::tasks::{Run, Task, UnguardedRun};
 use crate::{Sessions, expire, lose, route, schedule};
 
 /// What the tasks for jobs see besides the state.
@@ -40,5 +40,5 @@ impl Follow<'_> {
 
 /// [`Follow::plan`] without isolation.
 pub fn follow(state: &State, sessions: &Sessions, now: ClusterTime, strategy: Strategy, budget: usize) -> Vec<Request> {
-    Follow { sessions, now, strategy }.plan(&mut Unguarded, state, budget)
+    Follow { sessions, now, strategy }.plan(&mut UnguardedRun, state, budget)
 }

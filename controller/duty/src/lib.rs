@@ -33,7 +33,7 @@ mod view;
 mod waits;
 
 pub use advance::{NotHere, advance, plan_step};
-pub use atlas_scheduler::{Ask, Brief, Change, Closest, Counterfactual, More, Strategy, Waiting, Why};
+pub use atlas_scheduler::{Ask, Brief, Change, Closest, Counterfactual, More, Strategy, WaitExplanation, Why};
 pub use expire::expire;
 pub use follow::{Follow, follow};
 pub use forget::DownNodes;

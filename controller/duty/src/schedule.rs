@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use atlas_scheduler::{Brief, Closest, Counterfactual, Strategy, Waiting, describe_fully, plan_without};
+use atlas_scheduler::{Brief, Closest, Counterfactual, Strategy, WaitExplanation, describe_fully, plan_without};
 use atlas_state::State;
 use atlas_types::{Command, Demand, FailPending, Failure, FailureKind, Job, JobId, NodeId, Request};
 
@@ -36,7 +36,7 @@ fn reroute(state: &State, job: JobId) -> Option<Command> {
 }
 
 /// Says for what a job waits.
-pub fn explain(state: &State, job: &Job) -> Waiting {
+pub fn explain(state: &State, job: &Job) -> WaitExplanation {
     atlas_scheduler::explain(&View(state), job)
 }
 

@@ -58,7 +58,7 @@ pub struct Round(u64);
 
 /// A renewal that may be acknowledged.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Renewed {
+pub struct Renewal {
     /// The node that sent it.
     pub node: NodeId,
     /// The node's incarnation.
@@ -107,9 +107,9 @@ pub struct Sessions {
     ticked_at: Duration,
     round: Round,
     /// Renewals that no round has begun for.
-    arrived: BTreeMap<NodeId, Renewed>,
+    arrived: BTreeMap<NodeId, Renewal>,
     /// Renewals that wait for the answer to a round.
-    asked: BTreeMap<Round, Vec<Renewed>>,
+    asked: BTreeMap<Round, Vec<Renewal>>,
 }
 
 impl Sessions {
@@ -236,7 +236,7 @@ impl Sessions {
         if let Contact::Open { heard_at, .. } = &mut session.contact {
             *heard_at = now;
         }
-        self.arrived.insert(node.clone(), Renewed { node: node.clone(), epoch, number });
+        self.arrived.insert(node.clone(), Renewal { node: node.clone(), epoch, number });
         Ok(())
     }
 
@@ -251,10 +251,10 @@ impl Sessions {
     }
 
     /// The quorum confirmed `round`, and with it all earlier ones: these renewals may be acknowledged.
-    pub fn confirmed(&mut self, round: Round) -> Vec<Renewed> {
+    pub fn confirmed(&mut self, round: Round) -> Vec<Renewal> {
         let later = self.asked.split_off(&Round(round.0 + 1));
         let confirmed = std::mem::replace(&mut self.asked, later).into_values().flatten();
-        let lives = |renewed: &Renewed| {
+        let lives = |renewed: &Renewal| {
             self.nodes.get(&renewed.node).is_some_and(|session| session.epoch == renewed.epoch && !session.ended)
         };
         confirmed.filter(lives).collect()

@@ -62,9 +62,9 @@ pub trait Run {
 
 /// Runs leader tasks without isolation: a panic reaches the caller.
 #[derive(Debug, Clone, Copy)]
-pub struct Unguarded;
+pub struct UnguardedRun;
 
-impl Run for Unguarded {
+impl Run for UnguardedRun {
     fn run(&mut self, _task: Task, work: impl FnOnce() -> Vec<Request>) -> Vec<Request> {
         work()
     }
@@ -74,7 +74,7 @@ impl Run for Unguarded {
 #[derive(Debug, Clone, Default)]
 pub struct Tasks {
     faults: BTreeMap<Task, Fault>,
-    unreported: Vec<Panicked>,
+    unreported: Vec<TaskPanic>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -85,7 +85,7 @@ struct Fault {
 
 /// A task has panicked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Panicked {
+pub struct TaskPanic {
     pub task: Task,
     /// Panics in a row, this one included.
     pub in_a_row: u32,
@@ -95,24 +95,24 @@ pub struct Panicked {
 
 impl Tasks {
     /// Runs tasks at the monotonic time `now`, each on its own.
-    pub fn at(&mut self, now: Duration) -> Guarded<'_> {
-        Guarded { tasks: self, now }
+    pub fn at(&mut self, now: Duration) -> GuardedRun<'_> {
+        GuardedRun { tasks: self, now }
     }
 
     /// The panics since the last call, to be reported.
-    pub fn take_panics(&mut self) -> Vec<Panicked> {
+    pub fn take_panics(&mut self) -> Vec<TaskPanic> {
         std::mem::take(&mut self.unreported)
     }
 }
 
 /// Runs tasks at one time: a panic ends the task that panicked and nothing else.
 #[derive(Debug)]
-pub struct Guarded<'t> {
+pub struct GuardedRun<'t> {
     tasks: &'t mut Tasks,
     now: Duration,
 }
 
-impl Run for Guarded<'_> {
+impl Run for GuardedRun<'_> {
     fn run(&mut self, task: Task, work: impl FnOnce() -> Vec<Request>) -> Vec<Request> {
         let before = self.tasks.faults.get(&task).copied();
         if before.is_some_and(|fault| self.now < fault.retry_at) {
@@ -126,7 +126,7 @@ impl Run for Guarded<'_> {
         let in_a_row = before.map_or(0, |fault| fault.in_a_row).saturating_add(1);
         let retry_in = RETRY_MIN.saturating_mul(1 << (in_a_row - 1).min(16)).min(RETRY_MAX);
         self.tasks.faults.insert(task, Fault { in_a_row, retry_at: self.now + retry_in });
-        self.tasks.unreported.push(Panicked { task, in_a_row, retry_in });
+        self.tasks.unreported.push(TaskPanic { task, in_a_row, retry_in });
         Vec::new()
     }
 }
@@ -153,7 +153,7 @@ mod tests {
         assert_eq!(turn.run(Task::Prune, || panic!("on purpose")), []);
         assert_eq!(turn.run(Task::Schedule, proposal), proposal());
         assert_eq!(turn.run(Task::Prune, || unreachable!("it is tried again too early")), []);
-        let reported = [Panicked { task: Task::Prune, in_a_row: 1, retry_in: seconds(1) }];
+        let reported = [TaskPanic { task: Task::Prune, in_a_row: 1, retry_in: seconds(1) }];
         assert_eq!(tasks.take_panics(), reported);
         assert_eq!(tasks.take_panics(), []);
     }

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::sync::Arc;
 
 use atlas_allocation::ConcurrencyPermits;
-use atlas_scheduler::{Cluster, Held, NodeView, Strategy};
+use atlas_scheduler::{Cluster, LeaseView, NodeView, Strategy};
 use atlas_state::{Class, NodeState, State};
 use atlas_types::{
     Circuit, ClusterTime, Demand, Digest, Job, JobStatus, Limit, LimitKey, Namespace, NodeId, Rate, Reason, Share, Turn,
@@ -59,10 +59,10 @@ impl Cluster for View<'_> {
         Some(self.0.waiting_count(&class))
     }
 
-    fn leases(&self, node: &NodeId) -> impl Iterator<Item = Held<'_>> {
+    fn leases(&self, node: &NodeId) -> impl Iterator<Item = LeaseView<'_>> {
         self.0.leases_of(node).filter_map(|lease| {
             let lends = self.0.children_awaited(lease.job) > 0;
-            Some(Held { job: self.0.job(lease.job)?, allocation: &lease.allocation, lends })
+            Some(LeaseView { job: self.0.job(lease.job)?, allocation: &lease.allocation, lends })
         })
     }
 

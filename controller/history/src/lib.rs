@@ -54,7 +54,7 @@ pub trait History: Send + Sync + 'static {
 
     /// Continues after missed events, with data from the state: its ended jobs, and the last event that the state
     /// includes. The missed events become a gap, which readers are told about.
-    fn resync(&self, ended: Vec<Ended>, through: EventSeq) -> Answer<'_, ()>;
+    fn resync(&self, ended: Vec<EndedJob>, through: EventSeq) -> Answer<'_, ()>;
 
     /// The last event that is durable on disk.
     fn synced(&self) -> watch::Receiver<EventSeq>;
@@ -87,7 +87,7 @@ pub trait History: Send + Sync + 'static {
     fn jobs_between(&self, first: JobId, last: JobId, limit: usize) -> Answer<'_, Vec<JobId>>;
 
     /// Ended jobs, newest submission first. Returns their keys, not their content.
-    fn list(&self, filter: JobFilter) -> Answer<'_, Vec<Listed>>;
+    fn list(&self, filter: JobFilter) -> Answer<'_, Vec<JobKey>>;
 
     /// The jobs that these events ended, in this order. Jobs that are not stored are left out.
     fn ended_by(&self, events: Vec<EventSeq>) -> Answer<'_, Vec<Arc<Job>>>;
@@ -99,7 +99,7 @@ pub trait History: Send + Sync + 'static {
     fn totals(&self) -> Answer<'_, Totals>;
 
     /// Sets how much of each namespace is kept. Older ended jobs are removed with the next writes.
-    fn keep(&self, kept: Arc<[Kept]>) -> Answer<'_, ()>;
+    fn keep(&self, kept: Arc<[KeepRule]>) -> Answer<'_, ()>;
 
     /// Writes a copy of everything up to `through` to a file that must not exist.
     fn copy(&self, to: PathBuf, through: EventSeq) -> Answer<'_, ()>;
@@ -110,14 +110,14 @@ pub trait History: Send + Sync + 'static {
 
 /// An ended job and the event that ended it.
 #[derive(Debug, Clone)]
-pub struct Ended {
+pub struct EndedJob {
     pub event: EventSeq,
     pub job: Arc<Job>,
 }
 
 /// How much of a namespace is kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Kept {
+pub struct KeepRule {
     pub namespace: Namespace,
     /// How many ended jobs; none for all.
     pub jobs_max: Option<u64>,
@@ -150,7 +150,7 @@ pub struct JobFilter {
 
 /// The key of an ended job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Listed {
+pub struct JobKey {
     /// The event that ended it.
     pub event: EventSeq,
     /// The job.

@@ -7,7 +7,7 @@ use rusqlite::{Connection, OptionalExtension, Row};
 
 use crate::record::{decode_event, id_column, id_of};
 use crate::rows::column;
-use crate::{HistoryError, JobFilter, Listed, StoredEvent, sum, words};
+use crate::{HistoryError, JobFilter, JobKey, StoredEvent, sum, words};
 
 fn read<T>(result: rusqlite::Result<T>) -> Result<T, HistoryError> {
     result.map_err(HistoryError::sql("read"))
@@ -125,13 +125,13 @@ fn list_statement(filter: &JobFilter, (first, last): (i64, i64)) -> (String, Vec
     (sql, values)
 }
 
-pub(crate) fn list(connection: &Connection, filter: &JobFilter) -> Result<Vec<Listed>, HistoryError> {
+pub(crate) fn list(connection: &Connection, filter: &JobFilter) -> Result<Vec<JobKey>, HistoryError> {
     let Some(places) = places(connection, filter)? else { return Ok(Vec::new()) };
     let (sql, values) = list_statement(filter, places);
     let mut query = read(connection.prepare_cached(&sql))?;
     let rows = query.query_map(rusqlite::params_from_iter(values), |row| {
         let (event, queue_seq): (i64, i64) = (row.get(0)?, row.get(2)?);
-        Ok(Listed {
+        Ok(JobKey {
             event: EventSeq(event.unsigned_abs()),
             id: id_of(row.get(1)?),
             queue_seq: queue_seq.unsigned_abs(),

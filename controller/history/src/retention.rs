@@ -11,7 +11,7 @@ use atlas_types::{EventSeq, Timestamp};
 use rusqlite::{Connection, OptionalExtension, params};
 
 use crate::rows::{column, remove_jobs};
-use crate::{HistoryError, Kept};
+use crate::{HistoryError, KeepRule};
 
 /// The most jobs that are dropped in one transaction, of all namespaces together.
 const DROPPED_MAX: i64 = 4_096;
@@ -32,7 +32,7 @@ pub(crate) struct Retention {
     /// When jobs were last dropped.
     dropped_at: Timestamp,
     /// What is kept of single namespaces.
-    namespaces: Arc<[Kept]>,
+    namespaces: Arc<[KeepRule]>,
     /// The event and the time up to which their jobs were dropped; none if they have to be looked at again.
     looked_at: Option<(EventSeq, Timestamp)>,
 }
@@ -44,7 +44,7 @@ impl Retention {
     }
 
     /// Sets what is kept of single namespaces.
-    pub(crate) fn keep(&mut self, kept: &Arc<[Kept]>) {
+    pub(crate) fn keep(&mut self, kept: &Arc<[KeepRule]>) {
         if self.namespaces != *kept {
             self.namespaces = Arc::clone(kept);
             self.looked_at = None;
@@ -140,7 +140,11 @@ fn drop_jobs(connection: &Connection, before: Timestamp) -> Result<bool, History
 }
 
 /// Drops jobs of one namespace that are too old now, or too many, the oldest first, at most `most`. Returns how many.
-fn drop_of_namespace(connection: &Connection, kept: &Kept, (now, most): (Timestamp, i64)) -> Result<i64, HistoryError> {
+fn drop_of_namespace(
+    connection: &Connection,
+    kept: &KeepRule,
+    (now, most): (Timestamp, i64),
+) -> Result<i64, HistoryError> {
     let sql = || HistoryError::sql("prune");
     let namespace = kept.namespace.as_str();
     let mut last = None;

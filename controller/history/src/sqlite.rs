@@ -13,8 +13,8 @@ use crate::fill::Filling;
 use crate::retention::Retention;
 use crate::writer::{Input, Progress, Writer};
 use crate::{
-    Answer, Ended, Gap, History, HistoryError, JobFilter, Kept, Listed, Part, StoredEvent, Totals, copy, gap, reader,
-    schema, totals,
+    Answer, EndedJob, Gap, History, HistoryError, JobFilter, JobKey, KeepRule, Part, StoredEvent, Totals, copy, gap,
+    reader, schema, totals,
 };
 
 /// Options of a history file.
@@ -144,7 +144,7 @@ impl History for SqliteHistory {
         Box::pin(async move { self.inputs.send(Input::Events(events)).await.map_err(|_| HistoryError::Stopped) })
     }
 
-    fn resync(&self, ended: Vec<Ended>, through: EventSeq) -> Answer<'_, ()> {
+    fn resync(&self, ended: Vec<EndedJob>, through: EventSeq) -> Answer<'_, ()> {
         let input = Input::Resync { ended, through };
         Box::pin(async move { self.inputs.send(input).await.map_err(|_| HistoryError::Stopped) })
     }
@@ -193,7 +193,7 @@ impl History for SqliteHistory {
         self.read(move |connection| reader::jobs_between(connection, first, last, limit))
     }
 
-    fn list(&self, filter: JobFilter) -> Answer<'_, Vec<Listed>> {
+    fn list(&self, filter: JobFilter) -> Answer<'_, Vec<JobKey>> {
         self.read(move |connection| reader::list(connection, &filter))
     }
 
@@ -209,7 +209,7 @@ impl History for SqliteHistory {
         self.read(totals::read)
     }
 
-    fn keep(&self, kept: Arc<[Kept]>) -> Answer<'_, ()> {
+    fn keep(&self, kept: Arc<[KeepRule]>) -> Answer<'_, ()> {
         Box::pin(async move { self.inputs.send(Input::Keep(kept)).await.map_err(|_| HistoryError::Stopped) })
     }
 

@@ -19,15 +19,15 @@ use crate::fill::{self, Filling};
 use crate::record::{encode_event, id_column};
 use crate::retention::{self, Retention};
 use crate::rows::{column, index, refer};
-use crate::{Ended, Gap, HistoryError, Kept, Options, erase, gap, sum, totals};
+use crate::{EndedJob, Gap, HistoryError, KeepRule, Options, erase, gap, sum, totals};
 
 /// A request to the writer.
 pub(crate) enum Input {
     Events(Arc<[EventRecord]>),
-    Resync { ended: Vec<Ended>, through: EventSeq },
+    Resync { ended: Vec<EndedJob>, through: EventSeq },
     Fill { filling: Box<Filling>, done: oneshot::Sender<()> },
     GiveUp { gap: Gap, done: oneshot::Sender<()> },
-    Keep(Arc<[Kept]>),
+    Keep(Arc<[KeepRule]>),
     Close,
 }
 
@@ -314,11 +314,11 @@ impl Batch {
         &mut self,
         connection: &Connection,
         insert: &mut rusqlite::CachedStatement<'_>,
-        ended: &[Ended],
+        ended: &[EndedJob],
         through: EventSeq,
     ) -> Result<(), HistoryError> {
         let known = self.through;
-        for Ended { event, job } in ended.iter().filter(|ended| ended.event > known) {
+        for EndedJob { event, job } in ended.iter().filter(|ended| ended.event > known) {
             insert_with(connection, insert, *event, job)?;
         }
         if through > self.through {

@@ -62,7 +62,7 @@ impl Marks {
 
 /// A finished segment and the index of the last entry written to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Finished {
+pub struct FinishedSegment {
     /// Its number.
     pub sequence: u64,
     /// The highest index in it; none if it holds no entry.
@@ -84,7 +84,7 @@ pub struct Sizes {
 
 /// One group to write: first create the segment if `create` is set, then write the block, then sync.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Plan {
+pub struct WritePlan {
     /// The segment to create first.
     pub create: Option<Sizes>,
     /// The segment to write to.
@@ -104,7 +104,7 @@ pub struct Core {
     pub(super) next_sequence: u64,
     /// The highest index in the active segment.
     pub(super) active_last_index: Option<u64>,
-    pub(super) finished: VecDeque<Finished>,
+    pub(super) finished: VecDeque<FinishedSegment>,
     pub(super) group: u64,
     pub(super) chain: u32,
     pub(super) marks: Marks,
@@ -153,7 +153,7 @@ impl Core {
     /// entry, in order.
     ///
     /// The plan must be executed before the next one is made. If that fails, the log is poisoned.
-    pub fn plan(&mut self, records: &[Record], block: &mut Block, places: &mut Vec<RecordLocation>) -> Plan {
+    pub fn plan(&mut self, records: &[Record], block: &mut Block, places: &mut Vec<RecordLocation>) -> WritePlan {
         let len: usize = records.iter().map(Record::encoded_len).sum();
         let create = self.next_segment(records).map(|(_, sizes)| self.open_next(sizes));
         let active = *self.active.as_ref().expect("a segment was opened above");
@@ -204,7 +204,7 @@ impl Core {
         let written = block.as_ref().len() as u64;
         let active = self.active.as_mut().expect("a segment was opened above");
         active.position = offset + written;
-        Plan { create, sequence: active.sequence, offset }
+        WritePlan { create, sequence: active.sequence, offset }
     }
 
     /// The number and sizes of the segment that [`Core::plan`] will open for `records`, if they do not fit into the
@@ -226,7 +226,7 @@ impl Core {
     /// Makes the next segment the active one.
     fn open_next(&mut self, sizes: Sizes) -> Sizes {
         if let Some(active) = self.active.take() {
-            self.finished.push_back(Finished { sequence: active.sequence, last_index: self.active_last_index });
+            self.finished.push_back(FinishedSegment { sequence: active.sequence, last_index: self.active_last_index });
         }
         self.active_last_index = None;
         let sequence = self.next_sequence;
@@ -275,10 +275,10 @@ mod tests {
         let mut core = Core::new(1, 2, 1 << 20, 1 << 20);
         let (mut block, mut places) = (Block::default(), Vec::new());
         let plan = core.plan(&[entry(1, 10)], &mut block, &mut places);
-        assert_eq!(plan, Plan { create: Some(Sizes { least: 8192, usual: 1 << 20 }), sequence: 1, offset: 0 });
+        assert_eq!(plan, WritePlan { create: Some(Sizes { least: 8192, usual: 1 << 20 }), sequence: 1, offset: 0 });
         assert_eq!(block.as_ref().len(), 8192);
         let plan = core.plan(&[entry(2, 5000), entry(3, 1)], &mut block, &mut places);
-        assert_eq!(plan, Plan { create: None, sequence: 1, offset: 8192 });
+        assert_eq!(plan, WritePlan { create: None, sequence: 1, offset: 8192 });
         assert_eq!(block.as_ref().len(), 8192);
         assert_eq!(places.iter().map(|place| place.offset).collect::<Vec<_>>(), [4144, 8240, 8240 + 33 + 5000]);
     }
@@ -291,7 +291,7 @@ mod tests {
         core.plan(&[entry(2, 1)], &mut block, &mut places);
         core.plan(&[entry(3, 1)], &mut block, &mut places);
         let plan = core.plan(&[entry(4, 100_000)], &mut block, &mut places);
-        assert_eq!(plan, Plan { create: Some(Sizes { least: 106_496, usual: 106_496 }), sequence: 2, offset: 0 });
+        assert_eq!(plan, WritePlan { create: Some(Sizes { least: 106_496, usual: 106_496 }), sequence: 2, offset: 0 });
         assert!(core.retire().is_empty());
         core.plan(&[Record::Purge(LogId { term: 1, node: 1, index: 3 })], &mut block, &mut places);
         assert_eq!(core.retire(), [1]);

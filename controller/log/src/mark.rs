@@ -75,7 +75,7 @@ pub fn furthest(file: &[u8]) -> Option<(usize, Mark)> {
 
 /// The end of a log, as it was read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct End {
+pub struct LogEnd {
     /// The number of its next group.
     pub group: u64,
     /// The segment in which its last group ends; 0 if it has no group.
@@ -87,7 +87,7 @@ pub struct End {
 impl Mark {
     /// Refuses a log that ends before the mark. `begun` is the segment after the end, if one exists and nothing in it
     /// can be read.
-    pub fn check(&self, end: End, begun: Option<u64>, name: impl Fn(u64) -> String) -> Result<(), LogError> {
+    pub fn check(&self, end: LogEnd, begun: Option<u64>, name: impl Fn(u64) -> String) -> Result<(), LogError> {
         if end.group >= self.group {
             return Ok(());
         }

@@ -4,17 +4,17 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::block::BLOCK_BYTES;
-use super::core::{Active, Core, Finished, RecordLocation};
+use super::core::{Active, Core, FinishedSegment, RecordLocation};
 use super::driver::{Driver, MarkFile, Segment};
 use super::error::LogError;
 use super::index::Index;
-use super::mark::{End, Mark, Marker, furthest};
+use super::mark::{LogEnd, Mark, Marker, furthest};
 use super::record::Record;
 use super::segment::{FORMAT, GROUP_HEADER_BYTES, GroupHeader, Header, HeaderRead};
 use super::store::Limits;
 
 /// A log as it was read from disk.
-pub struct Recovered {
+pub struct RecoveredLog {
     /// The write side.
     pub core: Core,
     /// The entries.
@@ -26,7 +26,7 @@ pub struct Recovered {
     /// Writes the durable mark from now on.
     pub marker: Marker,
     /// The end of the log.
-    pub end: End,
+    pub end: LogEnd,
     /// The durable mark that was found, if the log had one.
     pub mark: Option<Mark>,
 }
@@ -38,7 +38,7 @@ pub fn recover(
     drawn: u128,
     salt: u64,
     limits: &Limits,
-) -> Result<Recovered, LogError> {
+) -> Result<RecoveredLog, LogError> {
     let sequences = driver.list().map_err(|source| LogError::Io { what: "list", file: String::new(), source })?;
     let core = Core::new(cluster_id.unwrap_or(drawn), salt, limits.first_segment_bytes, limits.segment_bytes);
     let mut reader = Reader {
@@ -158,9 +158,10 @@ impl Reader {
             return self.not_begun(sequence, bytes, file, |group| own(&header, group));
         }
         if self.started {
-            self.core
-                .finished
-                .push_back(Finished { sequence: self.last_end.0, last_index: self.core.active_last_index.take() });
+            self.core.finished.push_back(FinishedSegment {
+                sequence: self.last_end.0,
+                last_index: self.core.active_last_index.take(),
+            });
         }
         self.started = true;
         self.core.cluster_id = header.cluster_id;
@@ -273,9 +274,9 @@ impl Reader {
         Ok(())
     }
 
-    fn end(&self) -> End {
+    fn end(&self) -> LogEnd {
         let (sequence, offset) = self.last_end;
-        End { group: self.core.group, sequence, offset }
+        LogEnd { group: self.core.group, sequence, offset }
     }
 
     fn finish(
@@ -283,7 +284,7 @@ impl Reader {
         driver: &mut dyn Driver,
         segments: BTreeMap<u64, Arc<dyn Segment>>,
         (marker, mark): (Marker, Option<Mark>),
-    ) -> Result<Recovered, LogError> {
+    ) -> Result<RecoveredLog, LogError> {
         // A log without purged entries may begin at any index, provided that its first segment exists.
         let whole = self.index.purged().is_none() && segments.keys().next().is_none_or(|&sequence| sequence == 1);
         let expected = self.index.purged().map_or(0, |purged| purged.index + 1);
@@ -293,7 +294,7 @@ impl Reader {
             return Err(LogError::Damaged { file, offset: 0, what });
         }
         let end = self.end();
-        Ok(Recovered { core: self.core, index: self.index, segments, torn: self.torn, marker, end, mark })
+        Ok(RecoveredLog { core: self.core, index: self.index, segments, torn: self.torn, marker, end, mark })
     }
 }
 

@@ -29,7 +29,7 @@ use super::error::LogError;
 use super::index::Index;
 use super::mark::Marker;
 use super::record::{LogId, Record, Vote};
-use super::recover::{Recovered, recover};
+use super::recover::{RecoveredLog, recover};
 use super::sync_times::SyncTimes;
 
 /// Size limits.
@@ -64,7 +64,7 @@ impl Default for Limits {
 const QUICK: Duration = Duration::from_millis(10);
 
 /// Called once the records are durable, or with an error if they never will be.
-pub type Done = Box<dyn FnOnce(Result<(), LogError>) + Send>;
+pub type AppendAnswer = Box<dyn FnOnce(Result<(), LogError>) + Send>;
 
 /// An open log. Clones share it. Dropping the last one closes it.
 #[derive(Clone)]
@@ -124,7 +124,7 @@ struct View {
     marks: Marks,
     segments: BTreeMap<u64, Arc<dyn Segment>>,
     stage: Vec<Record>,
-    done: Vec<Done>,
+    done: Vec<AppendAnswer>,
     /// True when the commit mark is newer than the last staged one.
     committed_moved: bool,
     poison: Option<String>,
@@ -148,7 +148,7 @@ impl Log {
     ) -> Result<Self, LogError> {
         let drawn = env.entropy.u128();
         let recovered = recover(driver.as_mut(), cluster_id, drawn, env.entropy.u64(), &limits)?;
-        let Recovered { core, index, segments, torn, mut marker, end, .. } = recovered;
+        let RecoveredLog { core, index, segments, torn, mut marker, end, .. } = recovered;
         let mut block = Block::default();
         if torn {
             let file = driver.name(end.sequence);
@@ -224,7 +224,11 @@ impl Log {
     }
 
     /// Appends entries. They can be read when this returns, and are durable when `done` is called.
-    pub fn append(&self, entries: impl IntoIterator<Item = (LogId, Bytes)>, done: Done) -> Result<(), LogError> {
+    pub fn append(
+        &self,
+        entries: impl IntoIterator<Item = (LogId, Bytes)>,
+        done: AppendAnswer,
+    ) -> Result<(), LogError> {
         self.stage(entries, done)?;
         if self.shared.inline.load(Ordering::Relaxed) {
             self.flush_here(self.shared.writer());
@@ -237,7 +241,11 @@ impl Log {
     /// Like [`Self::append`], for entries from a leader that waits for their sync. While the disk is fast the caller
     /// syncs, because waking the writer and waiting for it would take longer. A slow disk or a busy writer does not
     /// delay the caller.
-    pub fn append_led(&self, entries: impl IntoIterator<Item = (LogId, Bytes)>, done: Done) -> Result<(), LogError> {
+    pub fn append_led(
+        &self,
+        entries: impl IntoIterator<Item = (LogId, Bytes)>,
+        done: AppendAnswer,
+    ) -> Result<(), LogError> {
         self.stage(entries, done)?;
         let quick = matches!(self.shared.staged, Wake::Thread(_)) && self.shared.syncs.are_within(QUICK);
         match self.shared.idle_writer().filter(|_| quick) {
@@ -247,7 +255,7 @@ impl Log {
         Ok(())
     }
 
-    fn stage(&self, entries: impl IntoIterator<Item = (LogId, Bytes)>, done: Done) -> Result<(), LogError> {
+    fn stage(&self, entries: impl IntoIterator<Item = (LogId, Bytes)>, done: AppendAnswer) -> Result<(), LogError> {
         let mut view = self.shared.view();
         view.check()?;
         for (id, data) in entries {

@@ -21,4 +21,4 @@ pub use path::Context;
 pub use reach::{Schemas, Unreachable, reach};
 pub use report::{Coercion, Level, Report};
 pub use similarity::{similarity, tokenize};
-pub use strategy::{Mediated, MediationError, Plan, mapped, mediate};
+pub use strategy::{MediationError, MediationResult, Plan, mapped, mediate};

@@ -22,7 +22,7 @@ pub struct Plan<'a> {
 
 /// The outcome of a mediation that is possible.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Mediated {
+pub enum MediationResult {
     /// The input of the next step; its own validation follows.
     Data(Map<String, Value>),
     /// A model has to convert the data: [`Bridge`](crate::Bridge).
@@ -42,16 +42,16 @@ pub enum MediationError {
 }
 
 /// Converts an output to the input of the next step.
-pub fn mediate(plan: Plan<'_>, data: &Map<String, Value>) -> (Report, Result<Mediated, MediationError>) {
+pub fn mediate(plan: Plan<'_>, data: &Map<String, Value>) -> (Report, Result<MediationResult, MediationError>) {
     let report = analyze(plan.source, plan.target, plan.map);
     let strategy = report.level.strategy();
     let outcome = match report.level {
-        Level::Identical | Level::Superset => Ok(Mediated::Data(direct(plan.target, data))),
-        Level::Mappable => Ok(Mediated::Data(mapped(&report.mappings, plan.context, data))),
+        Level::Identical | Level::Superset => Ok(MediationResult::Data(direct(plan.target, data))),
+        Level::Mappable => Ok(MediationResult::Data(mapped(&report.mappings, plan.context, data))),
         Level::Coercible => coerce(plan.target, &report, data)
-            .map(Mediated::Data)
+            .map(MediationResult::Data)
             .map_err(|why| MediationError::Failed { strategy, why }),
-        Level::Semantic => Ok(Mediated::NeedsModel),
+        Level::Semantic => Ok(MediationResult::NeedsModel),
         Level::Incompatible => Err(MediationError::Incompatible),
     };
     (report, outcome)

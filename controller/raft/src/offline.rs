@@ -27,7 +27,7 @@ use crate::consensus::snapshot::SnapshotFile;
 use crate::consensus::{RaftMembership, RaftSnapshotMeta, body};
 use crate::leader::machine::StateMachine;
 use atlas_log::index::EntrySource;
-use atlas_log::recover::{Recovered, recover};
+use atlas_log::recover::{RecoveredLog, recover};
 use atlas_log::{Limits, LogError, LogId, Record, Vote};
 
 /// Why the files of a member cannot be read or created.
@@ -87,7 +87,7 @@ pub enum OfflineError {
 
 /// A member whose files are open for reading, and locked against a controller that would start on them.
 pub struct StoppedMember {
-    recovered: Recovered,
+    recovered: RecoveredLog,
     snapshot: Option<(RaftSnapshotMeta, SnapshotFile)>,
     membership: RaftMembership,
     cut_short: bool,
@@ -144,12 +144,12 @@ pub struct LoggedEntry {
     pub id: LogId,
     /// The size of its body.
     pub bytes: usize,
-    pub says: Logged,
+    pub says: LogContent,
 }
 
 /// The content of a log entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Logged {
+pub enum LogContent {
     /// A blank entry, which a new leader writes.
     Blank,
     /// The membership from this entry on.
@@ -238,7 +238,7 @@ impl StoppedMember {
         }
         for entry in self.entries(next) {
             let entry = entry?;
-            if let Logged::Commands(bytes) = &entry.says {
+            if let LogContent::Commands(bytes) = &entry.says {
                 let index = entry.id.index;
                 replica.apply(bytes).map_err(|source| OfflineError::Replay { index, source })?;
             }
@@ -268,12 +268,12 @@ impl StoppedMember {
         let entry = body::entry(body::raft_log_id(id), bytes);
         let entry = entry.map_err(|error| unreadable(index, io::Error::other(error)))?;
         let says = match entry.payload {
-            EntryPayload::Blank => Logged::Blank,
-            EntryPayload::Normal(proposal) => Logged::Commands(Bytes::copy_from_slice(proposal.entry())),
+            EntryPayload::Blank => LogContent::Blank,
+            EntryPayload::Normal(proposal) => LogContent::Commands(Bytes::copy_from_slice(proposal.entry())),
             EntryPayload::Membership(membership) => {
                 let sets = membership.get_joint_config().iter();
                 let voters = sets.map(|set| set.iter().copied().map(MemberId).collect()).collect();
-                Logged::Membership { voters, members: members(&membership) }
+                LogContent::Membership { voters, members: members(&membership) }
             }
         };
         Ok(LoggedEntry { id, bytes: len, says })

@@ -23,7 +23,7 @@ pub type Duties<'a> = dyn FnMut(&State, usize) -> Vec<Request> + 'a;
 
 /// An entry with its complete result.
 #[derive(Debug, Clone)]
-pub struct Planned {
+pub struct PlannedEntry {
     /// The entry to propose. Empty if there is nothing to propose. The answers are then released by a read index (ADR
     /// 1).
     pub entry_bytes: Vec<u8>,
@@ -45,7 +45,7 @@ pub struct Planned {
     pub(crate) entry_outcomes: Vec<Result<Outcome, Rejection>>,
 }
 
-impl Planned {
+impl PlannedEntry {
     /// True if there is nothing to propose.
     pub fn is_empty(&self) -> bool {
         self.entry_bytes.is_empty()
@@ -88,7 +88,7 @@ impl Head {
         at: Timestamp,
         clock: ClusterTime,
         duties: &mut Duties<'_>,
-    ) -> Planned {
+    ) -> PlannedEntry {
         let mut faults = Faults::default();
         let draft = loop {
             let mut draft = Draft::begin(&self.state, self.level, at, clock);
@@ -248,7 +248,7 @@ impl Draft {
         Step::Answered(outcome)
     }
 
-    fn finish(mut self, parent: Parent, mut gathered: Vec<Request>, panics: usize) -> Planned {
+    fn finish(mut self, parent: Parent, mut gathered: Vec<Request>, panics: usize) -> PlannedEntry {
         let leftover = gathered.split_off(self.outcomes.len());
         let mut entry_bytes = Vec::new();
         if !self.encoder.is_empty() || self.raises {
@@ -267,7 +267,7 @@ impl Draft {
             let outcome_bytes = atlas_format::encode_outcomes(&self.entry_outcomes);
             self.state.set_chain(atlas_format::chain(&parent.chain, &entry_bytes, &outcome_bytes));
         }
-        Planned {
+        PlannedEntry {
             entry_bytes,
             state: self.state,
             outcomes: self.outcomes,

@@ -24,5 +24,5 @@ mod replica;
 #[cfg(test)]
 mod tests;
 
-pub use head::{Duties, Head, Planned};
+pub use head::{Duties, Head, PlannedEntry};
 pub use replica::{AppliedEntry, Halt, Replica};

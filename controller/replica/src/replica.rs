@@ -5,7 +5,7 @@ use std::sync::Arc;
 use atlas_state::{Applied, State};
 use atlas_types::{Command, EventRecord, Outcome, Rejection, ReportDigest, Request};
 
-use crate::head::Planned;
+use crate::head::PlannedEntry;
 
 /// Why a replica must stop: continuing would make it differ from the others. A replica never skips an entry.
 #[derive(Debug, thiserror::Error)]
@@ -80,7 +80,7 @@ impl Replica {
     ///
     /// The caller guarantees that the committed bytes are the planned ones. Debug builds also execute the entry and
     /// compare the results.
-    pub fn adopt(&mut self, planned: &Planned) -> Result<AppliedEntry, Halt> {
+    pub fn adopt(&mut self, planned: &PlannedEntry) -> Result<AppliedEntry, Halt> {
         let seq = self.state.seq();
         let follows = seq == planned.parent.seq && self.state.chain() == planned.parent.chain;
         if !follows {

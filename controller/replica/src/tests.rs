@@ -11,7 +11,7 @@ use atlas_types::{
 
 use atlas_kit::request;
 
-use crate::{Halt, Head, Planned, Replica};
+use crate::{Halt, Head, PlannedEntry, Replica};
 
 /// Metadata that make a submission panic while it is planned, to simulate a defective command.
 const PANIC: &[u8] = br#"{"panic":true}"#;
@@ -64,12 +64,12 @@ impl Group {
         group
     }
 
-    fn plan(&mut self, gathered: Vec<Request>) -> Planned {
+    fn plan(&mut self, gathered: Vec<Request>) -> PlannedEntry {
         self.now += 1_000;
         self.head.plan(gathered, Timestamp(self.now as i64), ClusterTime(self.now), &mut duties)
     }
 
-    fn commit(&mut self, gathered: Vec<Request>) -> Planned {
+    fn commit(&mut self, gathered: Vec<Request>) -> PlannedEntry {
         let planned = self.plan(gathered);
         if !planned.is_empty() {
             let adopted = self.leader.adopt(&planned).expect("the head is right");

@@ -6,7 +6,7 @@ mod tests;
 
 use std::borrow::Cow;
 
-use atlas_mediation::{Bridge, Context, Mediated, mapped, mediate};
+use atlas_mediation::{Bridge, Context, MediationResult, mapped, mediate};
 use atlas_types::{Run, RunFault, RunStrategy};
 use serde_json::{Map, Value, json};
 
@@ -208,10 +208,10 @@ impl View<'_> {
             atlas_mediation::Plan { source: &schema, target: &step.input_schema, map: given(step), context: &context };
         let (report, outcome) = mediate(join, data);
         match outcome {
-            Ok(Mediated::Data(input)) => {
+            Ok(MediationResult::Data(input)) => {
                 begin(input, RunStrategy::named(report.level.strategy()).unwrap_or(RunStrategy::None))
             }
-            Ok(Mediated::NeedsModel) => Begin::Bridge(Box::new(Bridge::new(&schema, &step.input_schema, data))),
+            Ok(MediationResult::NeedsModel) => Begin::Bridge(Box::new(Bridge::new(&schema, &step.input_schema, data))),
             Err(error) => failed(&error.to_string()),
         }
     }

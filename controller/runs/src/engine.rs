@@ -1,6 +1,6 @@
 //! What a run does next (compatibility §12.2).
 
-use atlas_mediation::{Bridge, Context, Mediated, MediationError, Report, mapped, mediate};
+use atlas_mediation::{Bridge, Context, MediationError, MediationResult, Report, mapped, mediate};
 use atlas_types::RunStrategy;
 use serde_json::{Map, Value};
 
@@ -41,11 +41,11 @@ pub fn next(plan: &Plan, trigger: &Value, outputs: &[Value]) -> Next {
     let source = &plan.steps[index - 1].output_schema;
     let (report, outcome) = mediate(join_of(source, step, &context), data);
     match outcome {
-        Ok(Mediated::Data(input)) => {
+        Ok(MediationResult::Data(input)) => {
             let strategy = RunStrategy::named(report.level.strategy()).unwrap_or(RunStrategy::None);
             Next::Step(StepInput { index, input, strategy })
         }
-        Ok(Mediated::NeedsModel) => {
+        Ok(MediationResult::NeedsModel) => {
             Next::Bridge { index, bridge: Box::new(Bridge::new(source, &step.input_schema, data)) }
         }
         Err(error) => failed(index, step, &error.to_string()),

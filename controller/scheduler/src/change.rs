@@ -56,7 +56,7 @@ pub enum Change {
     /// The pause of that circuit ends, and the job probes it.
     Probe { until: Timestamp },
     /// A node accepts leases.
-    Open { node: NodeId, now: Closed },
+    Open { node: NodeId, now: Ineligibility },
     /// A node has these labels.
     Label { node: NodeId, labels: BTreeMap<String, String> },
     /// A node has more free resources.
@@ -69,7 +69,7 @@ pub enum Change {
 
 /// Why a node accepts no leases.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Closed {
+pub enum Ineligibility {
     Down,
     Draining,
     Cordoned,
@@ -77,7 +77,7 @@ pub enum Closed {
     Failing,
 }
 
-impl Closed {
+impl Ineligibility {
     /// The word in documents.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -156,9 +156,9 @@ impl fmt::Display for Change {
             Self::Resume { agent, version } => write!(f, "an operator resumes {agent} {version}"),
             Self::Probe { until } => write!(f, "it is {}", crate::explain::rfc3339(*until)),
             Self::Open { node, now } => match now {
-                Closed::Failing => write!(f, "an operator resumes node \"{node}\""),
-                Closed::Down => write!(f, "node \"{node}\" comes back"),
-                Closed::Draining | Closed::Cordoned => write!(f, "node \"{node}\" is uncordoned"),
+                Ineligibility::Failing => write!(f, "an operator resumes node \"{node}\""),
+                Ineligibility::Down => write!(f, "node \"{node}\" comes back"),
+                Ineligibility::Draining | Ineligibility::Cordoned => write!(f, "node \"{node}\" is uncordoned"),
             },
             Self::Label { node, labels } => {
                 let pairs: Vec<String> = labels.iter().map(|(key, value)| format!("{key}={value}")).collect();

@@ -69,7 +69,7 @@ pub trait Cluster {
     fn warm<'a>(&'a self, digest: &'a Digest) -> impl Iterator<Item = (NodeView<'a>, u32)> + 'a;
 
     /// The leases of a node with their jobs.
-    fn leases(&self, node: &NodeId) -> impl Iterator<Item = Held<'_>>;
+    fn leases(&self, node: &NodeId) -> impl Iterator<Item = LeaseView<'_>>;
 
     /// The number of jobs in the class of `job`; none if it does not wait for a node.
     fn class_len(&self, job: &Job) -> Option<usize>;
@@ -102,7 +102,7 @@ pub struct NodeView<'a> {
 
 /// A running job with what it holds of its node.
 #[derive(Debug, Clone, Copy)]
-pub struct Held<'a> {
+pub struct LeaseView<'a> {
     pub job: &'a Job,
     pub allocation: &'a Allocation,
     /// It waits for a child and lends its place, so it does not end before the child.

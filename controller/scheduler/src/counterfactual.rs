@@ -6,9 +6,9 @@ use std::collections::BTreeMap;
 use atlas_allocation::{Free, amount};
 use atlas_types::{Demand, Job, JobId, JobStatus, Node, NodeHealth, NodeId, Reason};
 
-use crate::change::{Ask, Change, Closed, Counterfactual, More};
+use crate::change::{Ask, Change, Counterfactual, Ineligibility, More};
 use crate::choice::is_full;
-use crate::cluster::{Cluster, Held, NodeView};
+use crate::cluster::{Cluster, LeaseView, NodeView};
 use crate::explain::by_the_wall;
 use crate::fit::{Dimension, could_ever, short_now};
 use crate::plan::told;
@@ -167,7 +167,7 @@ impl Search<'_> {
         let needed = (taken - most + 1) as usize;
         let mut siblings = Vec::new();
         for view in start.what_if.nodes() {
-            let counted = |held: &Held<'_>| start.what_if.counts(&limit.key, held.job) && !held.lends;
+            let counted = |held: &LeaseView<'_>| start.what_if.counts(&limit.key, held.job) && !held.lends;
             let held = start.what_if.leases(&view.node.id).filter(counted);
             siblings.extend(held.map(|held| ((self.ends)(held.job), view.node.id.clone(), held.job.id)));
         }
@@ -245,12 +245,12 @@ fn raised<'c, C: Cluster>(attempt: &Attempt<'c, C>) -> Option<Attempt<'c, C>> {
 }
 
 /// The indexes of the jobs in `held` that must end so that the demand fits; none if that does not help, or is too many.
-fn needed(demand: &Demand, depth: u32, view: NodeView<'_>, held: &[(u64, Held<'_>)]) -> Option<Vec<usize>> {
+fn needed(demand: &Demand, depth: u32, view: NodeView<'_>, held: &[(u64, LeaseView<'_>)]) -> Option<Vec<usize>> {
     let inventory = &view.node.inventory;
     let fits = |ended: &[usize]| {
         let mut free = view.free.clone();
         for &at in ended {
-            let Held { job, allocation, .. } = held[at].1;
+            let LeaseView { job, allocation, .. } = held[at].1;
             free.give(allocation);
             free.change_permits(allocation.place, |permits| permits.remove(job.depth(), false));
         }
@@ -268,12 +268,12 @@ fn needed(demand: &Demand, depth: u32, view: NodeView<'_>, held: &[(u64, Held<'_
     Some(needed)
 }
 
-fn closed(node: &Node) -> Option<Closed> {
+fn closed(node: &Node) -> Option<Ineligibility> {
     match node.health {
-        NodeHealth::Down => Some(Closed::Down),
-        NodeHealth::Ready if node.draining => Some(Closed::Draining),
-        NodeHealth::Ready if node.cordoned => Some(Closed::Cordoned),
-        NodeHealth::Ready if !node.circuit.admits() => Some(Closed::Failing),
+        NodeHealth::Down => Some(Ineligibility::Down),
+        NodeHealth::Ready if node.draining => Some(Ineligibility::Draining),
+        NodeHealth::Ready if node.cordoned => Some(Ineligibility::Cordoned),
+        NodeHealth::Ready if !node.circuit.admits() => Some(Ineligibility::Failing),
         NodeHealth::Ready => None,
     }
 }
@@ -290,7 +290,7 @@ fn on_node(demand: &Demand, depth: u32, view: NodeView<'_>) -> Option<(u8, u64, 
                 let now = closed(node)?;
                 kind |= 1;
                 // A node that an operator closed is opened by an operator.
-                effort += u64::from(now == Closed::Down);
+                effort += u64::from(now == Ineligibility::Down);
                 changes.push(Change::Open { node: node.id.clone(), now });
             }
             Dimension::Label => {

@@ -19,17 +19,17 @@ use crate::plan::{told, unsatisfiable};
 
 /// Why a job waits, and how many jobs come before it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Waiting {
+pub struct WaitExplanation {
     /// The reason.
     pub why: Why,
     /// Its position among the waiting jobs of its class, from 1. None if it is not in a queue, or after
-    /// [`Waiting::POSITION_MAX`].
+    /// [`WaitExplanation::POSITION_MAX`].
     pub position: Option<usize>,
     /// The number of waiting jobs of its class. None if it is not in a queue.
     pub class_len: Option<usize>,
 }
 
-impl Waiting {
+impl WaitExplanation {
     /// Later positions are not counted.
     pub const POSITION_MAX: usize = 1_000;
 }
@@ -136,10 +136,13 @@ pub struct Closest {
 /// Explains why `job` waits.
 ///
 /// Checks every node if there is no room for the job. Used to answer a question about one job, not by plans.
-pub fn explain<C: Cluster>(cluster: &C, job: &Job) -> Waiting {
-    Waiting {
+pub fn explain<C: Cluster>(cluster: &C, job: &Job) -> WaitExplanation {
+    WaitExplanation {
         why: why(cluster, job),
-        position: cluster.ahead(job, Waiting::POSITION_MAX).filter(|&n| n < Waiting::POSITION_MAX).map(|n| n + 1),
+        position: cluster
+            .ahead(job, WaitExplanation::POSITION_MAX)
+            .filter(|&n| n < WaitExplanation::POSITION_MAX)
+            .map(|n| n + 1),
         class_len: cluster.class_len(job),
     }
 }
@@ -289,7 +292,7 @@ fn why<C: Cluster>(cluster: &C, job: &Job) -> Why {
     Why::NoRoom { nodes, short, closest: Closest { node: closest.node.id.clone(), short: of_closest } }
 }
 
-impl fmt::Display for Waiting {
+impl fmt::Display for WaitExplanation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.why.fmt(f)?;
         match self.position {

@@ -23,10 +23,10 @@ mod plan;
 mod tests;
 mod what_if;
 
-pub use change::{Ask, Change, Closed, Counterfactual, More};
-pub use cluster::{Cluster, Held, NodeView};
+pub use change::{Ask, Change, Counterfactual, Ineligibility, More};
+pub use cluster::{Cluster, LeaseView, NodeView};
 pub use counterfactual::counterfactuals;
 pub use describe::{describe, describe_fully};
-pub use explain::{Brief, Closest, Waiting, Why, brief, explain, lacking};
+pub use explain::{Brief, Closest, WaitExplanation, Why, brief, explain, lacking};
 pub use fit::{Dimension, Shortage, allocate, could_ever};
 pub use plan::{Never, Placement, Plan, Strategy, plan, plan_without};

@@ -12,7 +12,7 @@ use atlas_types::{
 };
 
 use crate::change::{Ask, Change, More};
-use crate::cluster::{Cluster, Held, NodeView};
+use crate::cluster::{Cluster, LeaseView, NodeView};
 use crate::plan::{Strategy, plan};
 
 /// With more classes before the job, no plan is made, and the job is taken as not started.
@@ -274,7 +274,7 @@ impl<'c, C: Cluster> WhatIf<'c, C> {
         let Some(view) = self.node(id) else { return };
         let node = view.node.clone();
         let mut free = Free::of(&node.inventory);
-        for Held { job, allocation, lends } in self.leases(id) {
+        for LeaseView { job, allocation, lends } in self.leases(id) {
             free.take(allocation, job.depth());
             if lends {
                 free.change_permits(allocation.place, |permits| permits.wait(job.depth()));
@@ -474,7 +474,7 @@ impl<'c, C: Cluster> Cluster for WhatIf<'c, C> {
         others.chain(self.changed().filter_map(|view| Some((view, *view.node.warm.get(digest)?))))
     }
 
-    fn leases(&self, node: &NodeId) -> impl Iterator<Item = Held<'_>> {
+    fn leases(&self, node: &NodeId) -> impl Iterator<Item = LeaseView<'_>> {
         self.base.leases(node).filter(|held| !self.ended.contains(&held.job.id))
     }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, ensure};
 use atlas_dev::{DevSettings, Options, Ports};
 use atlas_env::Env;
-use atlas_mediation::{Context, Mediated, Plan, mediate};
+use atlas_mediation::{Context, MediationResult, Plan, mediate};
 use clap::{Args as _, Command, FromArgMatches as _};
 use futures::future::try_join_all;
 use serde_json::{Map, Value, json};
@@ -112,7 +112,7 @@ fn hop(env: &Env, name: &str, prefix: &str) -> Result<Row> {
         let (_, outcome) = mediate(plan, &data);
         let took = env.clock.monotonic() - begun;
         ensure!(
-            matches!(outcome, Ok(Mediated::Data(data)) if data.len() == FIELDS),
+            matches!(outcome, Ok(MediationResult::Data(data)) if data.len() == FIELDS),
             "{name}: the data is not converted"
         );
         latencies.push(took);

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use atlas_duty::sessions::Round;
 use atlas_duty::{Sessions, Strategy};
-use atlas_replica::{Head, Planned};
+use atlas_replica::{Head, PlannedEntry};
 use atlas_state::State;
 use atlas_types::{
     BootId, ClusterTime, Command, EventRecord, Inventory, Job, JobId, JobStatus, Level, LoseNode, MemberId, Micros,
@@ -64,7 +64,7 @@ pub(crate) enum Reply {
 
 pub(crate) struct InFlight {
     proposal: u64,
-    pub(crate) planned: Planned,
+    pub(crate) planned: PlannedEntry,
     replies: Vec<Answered>,
 }
 
@@ -410,7 +410,7 @@ impl World {
     }
 
     /// Every node that is ready has a session at its leader, and no other.
-    fn keep_sessions(&mut self, member: Member, planned: &Planned) {
+    fn keep_sessions(&mut self, member: Member, planned: &PlannedEntry) {
         let now = Duration::from_micros(self.now);
         let Some(leader) = self.leader(member) else { return };
         leader.sessions.applied(planned.events.iter().map(|record| &record.event), &planned.state, now);

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use atlas_objects::{TriggerStatus, canonical};
-use atlas_replica::{Head, Planned, Replica};
+use atlas_replica::{Head, PlannedEntry, Replica};
 use atlas_state::State;
 use atlas_triggers::{Before, Definition, Due};
 use atlas_types::{
@@ -98,7 +98,7 @@ struct Lead {
     head: Head,
     /// The cluster's clock when it took over, and the time.
     clock: (ClusterTime, u64),
-    in_flight: Option<(u64, Planned)>,
+    in_flight: Option<(u64, PlannedEntry)>,
     looks_at: u64,
     /// When a deposed leader learns that it is one.
     until: u64,
@@ -308,7 +308,7 @@ impl World {
         Ok(())
     }
 
-    fn commit(&mut self, member: usize, planned: &Planned) -> Result<(), String> {
+    fn commit(&mut self, member: usize, planned: &PlannedEntry) -> Result<(), String> {
         let bytes: Arc<[u8]> = planned.entry_bytes.as_slice().into();
         self.log.push(Arc::clone(&bytes));
         let controller = &mut self.members[member];

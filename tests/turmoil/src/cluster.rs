@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use atlas_env::Env;
-use atlas_log::recover::{Recovered, recover};
+use atlas_log::recover::{RecoveredLog, recover};
 use atlas_log::sim::SimDisk;
 use atlas_log::{Driver, Limits};
 use atlas_raft::{AppliedBatch, Handle, Leadership, Member};
@@ -254,7 +254,7 @@ impl Cluster {
     }
 
     /// The synced log on a member's disk. None if it cannot be read.
-    pub(crate) fn synced_log(&self, member: usize) -> Option<Recovered> {
+    pub(crate) fn synced_log(&self, member: usize) -> Option<RecoveredLog> {
         let limits = Limits { cache_bytes: usize::MAX, ..Limits::default() };
         recover(&mut self.disk(member).copy().driver(), Some(CLUSTER_ID), 0, 0, &limits).ok()
     }

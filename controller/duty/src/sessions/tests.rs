@@ -50,7 +50,7 @@ fn a_renewal_is_acknowledged_by_a_round_that_began_after_it() {
     sessions.renew(&n1, EPOCH, 1, secs(1)).expect("it lives");
     let first = sessions.begin_round().expect("one has arrived");
     sessions.renew(&n1, EPOCH, 2, secs(2)).expect("it lives");
-    let numbers = |renewed: Vec<Renewed>| renewed.into_iter().map(|renewed| renewed.number).collect::<Vec<_>>();
+    let numbers = |renewed: Vec<Renewal>| renewed.into_iter().map(|renewed| renewed.number).collect::<Vec<_>>();
     assert_eq!(numbers(sessions.confirmed(first)), [1], "the second arrived after the round began");
     assert_eq!(numbers(sessions.confirmed(first)), [0_u64; 0], "once");
     let second = sessions.begin_round().expect("one has arrived");

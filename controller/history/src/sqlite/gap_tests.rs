@@ -27,7 +27,7 @@ async fn whole(path: &Path, jobs: u64) -> SqliteHistory {
 /// A history whose state came as a snapshot of all events up to `through`, with one job that the state still had.
 async fn joined(path: &Path, through: u64) -> SqliteHistory {
     let history = open(path).expect("opens");
-    let last = Ended { event: EventSeq(through), job: Arc::new(job(through / 3, JobStatus::Completed)) };
+    let last = EndedJob { event: EventSeq(through), job: Arc::new(job(through / 3, JobStatus::Completed)) };
     history.resync(vec![last], EventSeq(through)).await.expect("queued");
     synced(&history, through).await;
     history

@@ -18,9 +18,9 @@ fn end_in(namespace: &str, seq: u64) -> Arc<[EventRecord]> {
     [EventRecord { seq: EventSeq(seq), at, event: Event::Job { change, old_status, job: Arc::new(ended) } }].into()
 }
 
-fn kept(namespace: &str, jobs_max: Option<u64>, seconds: Option<u64>) -> Kept {
+fn kept(namespace: &str, jobs_max: Option<u64>, seconds: Option<u64>) -> KeepRule {
     let namespace = Namespace::new(namespace).expect("a name");
-    Kept { namespace, jobs_max, age_max: seconds.map(Duration::from_secs) }
+    KeepRule { namespace, jobs_max, age_max: seconds.map(Duration::from_secs) }
 }
 
 #[tokio::test]

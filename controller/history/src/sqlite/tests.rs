@@ -178,7 +178,7 @@ async fn missed_events_are_gone_and_said_to_be() {
     let (_dir, path) = file();
     let history = open(&path).expect("opens");
     history.append(life(1, 2)).await.expect("queued");
-    let ended = vec![Ended { event: EventSeq(9), job: Arc::new(job(5, JobStatus::Cancelled)) }];
+    let ended = vec![EndedJob { event: EventSeq(9), job: Arc::new(job(5, JobStatus::Cancelled)) }];
     history.resync(ended, EventSeq(20)).await.expect("queued");
     history.append(life(21, 6)).await.expect("queued");
     synced(&history, 23).await;

@@ -44,7 +44,7 @@ async fn each_ended_job_counts_once() {
     "#]];
     check(&history, &all).await;
     let namespace = Namespace::default_namespace();
-    let kept = Kept { namespace, jobs_max: Some(1), age_max: None };
+    let kept = KeepRule { namespace, jobs_max: Some(1), age_max: None };
     history.keep([kept].into()).await.expect("queued");
     history.close().await.expect("closes");
     let history = open(&path).expect("opens again");

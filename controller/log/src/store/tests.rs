@@ -24,7 +24,7 @@ fn entry(index: u64, bytes: usize) -> [(LogId, Bytes); 1] {
 }
 
 /// A callback, and a channel with the outcome passed to it.
-fn answer() -> (Done, mpsc::Receiver<Result<(), LogError>>) {
+fn answer() -> (AppendAnswer, mpsc::Receiver<Result<(), LogError>>) {
     let (tell, told) = mpsc::channel();
     // A test that dropped the receiver already has its answer.
     (Box::new(move |outcome| drop(tell.send(outcome))), told)

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use atlas_env::{Env, Task, chain, is_full};
 
-use super::{Done, Marked, Shared, View, Wake, Writer};
+use super::{AppendAnswer, Marked, Shared, View, Wake, Writer};
 use crate::block::{BLOCK_BYTES, Block};
 use crate::core::Core;
 use crate::driver::{Driver, Segment};
@@ -149,7 +149,7 @@ impl Shared {
 
     /// Stages records that found no disk space again, before the records staged since. The writer is woken, because it
     /// may have found the stage empty meanwhile and would not check again by itself.
-    fn put_back(&self, mut records: Vec<Record>, mut done: Vec<Done>, file: String) -> LogError {
+    fn put_back(&self, mut records: Vec<Record>, mut done: Vec<AppendAnswer>, file: String) -> LogError {
         let mut view = self.view();
         records.append(&mut view.stage);
         done.append(&mut view.done);
@@ -266,7 +266,7 @@ impl Marked {
 }
 
 /// Reports to waiting callers that their records are durable, or why they never will be.
-fn answer(done: Vec<Done>, reason: Option<&str>) {
+fn answer(done: Vec<AppendAnswer>, reason: Option<&str>) {
     for done in done {
         done(reason.map_or(Ok(()), |reason| Err(LogError::Poisoned { reason: reason.to_owned() })));
     }

@@ -30,8 +30,8 @@ fn check(source: &str, target: &str, data: Value, map: Option<Value>, expected: 
     let plan = Plan { source: &source, target: &target, map: map.as_ref(), context: &context };
     let (report, outcome) = mediate(plan, data.as_object().expect("an object"));
     let outcome = match outcome {
-        Ok(Mediated::Data(data)) => Value::Object(data).to_string(),
-        Ok(Mediated::NeedsModel) => "needs a model".to_owned(),
+        Ok(MediationResult::Data(data)) => Value::Object(data).to_string(),
+        Ok(MediationResult::NeedsModel) => "needs a model".to_owned(),
         Err(error) => error.to_string(),
     };
     let open = [report.unmapped_required.join(","), report.unmapped_optional.join(",")].join(";");

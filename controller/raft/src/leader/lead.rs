@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use atlas_duty::sessions::{Round, StreamId};
 use atlas_duty::{DownNodes, Run as _, Sessions, Task, Tasks};
-use atlas_replica::{Head, Planned};
+use atlas_replica::{Head, PlannedEntry};
 use atlas_state::State;
 use atlas_types::{EventSeq, Level, MemberId, NodeHealth};
 use openraft::ReadPolicy;
@@ -62,7 +62,7 @@ struct InFlight {
         <openraft::alias::OneshotOf<Types> as openraft::async_runtime::Oneshot>::Receiver<ClientWriteResult<Types>>,
     tickets: Vec<Ticket>,
     since: Duration,
-    planned: Arc<Planned>,
+    planned: Arc<PlannedEntry>,
 }
 
 /// A leadership.
@@ -355,7 +355,7 @@ impl<'l> Lead<'l> {
         self.propose(planned, tickets).await
     }
 
-    async fn propose(&mut self, planned: Planned, tickets: Vec<Ticket>) -> Result<(), End> {
+    async fn propose(&mut self, planned: PlannedEntry, tickets: Vec<Ticket>) -> Result<(), End> {
         let mut entry = Vec::with_capacity(planned.entry_bytes.len() + 1);
         entry.extend_from_slice(&planned.entry_bytes);
         let planned = Arc::new(planned);
@@ -403,7 +403,7 @@ impl<'l> Lead<'l> {
     }
 
     /// Gives every node that an applied entry made ready a session, whichever member registered it.
-    fn keep_sessions(&mut self, planned: &Planned) {
+    fn keep_sessions(&mut self, planned: &PlannedEntry) {
         let events = planned.events.iter().map(|record| &record.event);
         self.sessions.applied(events, &planned.state, self.clock.monotonic());
         debug_assert_eq!(self.sessions.mismatch(&planned.state), None, "nodes and sessions differ");

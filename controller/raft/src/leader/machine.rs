@@ -4,7 +4,7 @@ use std::io::{self, Read};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use atlas_format::SnapshotError;
-use atlas_replica::{Planned, Replica};
+use atlas_replica::{PlannedEntry, Replica};
 use atlas_state::State;
 use atlas_types::EventSeq;
 use tokio::sync::watch;
@@ -20,11 +20,11 @@ use crate::monitor::digests::Checks;
 pub(crate) struct Slot(Arc<Mutex<Option<OwnPlan>>>);
 
 /// A plan, and the leadership under which it is proposed.
-type OwnPlan = (LeaderId, Arc<Planned>);
+type OwnPlan = (LeaderId, Arc<PlannedEntry>);
 
 impl Slot {
     /// Puts the plan that is about to be proposed under `leader`.
-    pub(crate) fn put(&self, leader: LeaderId, planned: Arc<Planned>) {
+    pub(crate) fn put(&self, leader: LeaderId, planned: Arc<PlannedEntry>) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some((leader, planned));
     }
 
@@ -34,7 +34,7 @@ impl Slot {
     }
 
     /// Takes the stored plan if it belongs to exactly this entry.
-    fn take(&self, leader: &LeaderId, entry: &[u8]) -> Option<Arc<Planned>> {
+    fn take(&self, leader: &LeaderId, entry: &[u8]) -> Option<Arc<PlannedEntry>> {
         let mut slot = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let own = slot.as_ref().is_some_and(|(by, planned)| by == leader && planned.entry_bytes == entry);
         if own { slot.take().map(|(_, planned)| planned) } else { None }

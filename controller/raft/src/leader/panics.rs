@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use atlas_duty::tasks::Panicked;
+use atlas_duty::tasks::TaskPanic;
 
 /// Counts the panics of leader tasks. Clones share the count.
 #[derive(Debug, Clone, Default)]
@@ -16,8 +16,8 @@ impl Panics {
     }
 
     /// Logs and counts panics.
-    pub(crate) fn note(&self, panicked: &[Panicked]) {
-        for Panicked { task, in_a_row, retry_in } in panicked {
+    pub(crate) fn note(&self, panicked: &[TaskPanic]) {
+        for TaskPanic { task, in_a_row, retry_in } in panicked {
             self.0.fetch_add(1, Ordering::Relaxed);
             tracing::error!(%task, in_a_row, ?retry_in, "a leader task panicked; the others continue");
         }

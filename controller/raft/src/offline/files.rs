@@ -13,7 +13,7 @@ use crate::consensus::RaftSnapshotMeta;
 use crate::consensus::snapshot::SnapshotFile;
 use atlas_log::file::mark::open_to_read;
 use atlas_log::file::{segment_name, segments_in};
-use atlas_log::mark::{End, furthest};
+use atlas_log::mark::{LogEnd, furthest};
 use atlas_log::{Driver, LogError, MarkFile, Segment};
 
 /// The log's directory, opened for reading.
@@ -51,7 +51,7 @@ impl ReadOnlyDriver {
 
 impl ReadOnlyDriver {
     /// True if the durable mark, used or not, records durable data after `end`.
-    pub(super) fn ends_before_mark(&self, end: End) -> bool {
+    pub(super) fn ends_before_mark(&self, end: LogEnd) -> bool {
         let file = open_to_read(&self.dir).ok().flatten();
         let mark = file.and_then(|file| furthest(&file.read().ok()?));
         mark.is_some_and(|(_, mark)| mark.group > end.group)

@@ -39,9 +39,9 @@ async fn a_stopped_member_is_read_without_a_change() {
     assert_eq!((about.cluster_id, about.voters.as_slice(), about.torn), (cluster_id, &[MemberId(1)][..], false));
     let entries: Vec<_> = member.entries(0).collect::<Result<_, _>>().expect("readable");
     assert_eq!(entries.last().map(|entry| entry.id), about.last);
-    let commands = entries.iter().filter(|entry| matches!(entry.says, Logged::Commands(_))).count();
+    let commands = entries.iter().filter(|entry| matches!(entry.says, LogContent::Commands(_))).count();
     assert!(commands >= 3, "{entries:?}");
-    assert!(entries.iter().any(|entry| matches!(entry.says, Logged::Membership { .. })), "{entries:?}");
+    assert!(entries.iter().any(|entry| matches!(entry.says, LogContent::Membership { .. })), "{entries:?}");
     assert_eq!(member.state().expect("replayed").config().jobs_active_max, 9);
     drop(member);
     assert!(before == files(), "reading changes nothing");

@@ -11,7 +11,7 @@ use atlas_types::{
     Rate, Reason, RunSpec, Share, Spawned, Timeouts, Timestamp, Turn,
 };
 
-use crate::{Cluster, Held, NodeView, Strategy};
+use crate::{Cluster, LeaseView, NodeView, Strategy};
 
 const GB: u64 = 1 << 30;
 
@@ -303,9 +303,9 @@ impl Cluster for Fake {
         waits(job).then(|| self.waiting(&class(job)).count())
     }
 
-    fn leases(&self, node: &NodeId) -> impl Iterator<Item = Held<'_>> {
+    fn leases(&self, node: &NodeId) -> impl Iterator<Item = LeaseView<'_>> {
         let on = self.allocations.iter().filter(move |(_, (on, _))| on == node);
-        on.map(|(job, (_, allocation))| Held {
+        on.map(|(job, (_, allocation))| LeaseView {
             job: &self.jobs[job],
             allocation,
             lends: self.lending.contains(job),

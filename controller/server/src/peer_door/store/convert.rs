@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use atlas_format::{decode_job, encode_job};
-use atlas_history::{JobFilter, Listed, Part, Record};
+use atlas_history::{JobFilter, JobKey, Part, Record};
 use atlas_service::{AuditAsk, AuditDecision, AuditFilter, AuditPage, Query, QueryResult};
 use atlas_types::{AgentName, EventSeq, JobId, Namespace, Timestamp};
 use atlas_wire::ConvertError;
@@ -151,7 +151,7 @@ pub(super) fn query_in(question: Option<Question>) -> Result<Query, ConvertError
 }
 
 pub(super) fn found_out(found: &QueryResult) -> wire::QueryHistoryResponse {
-    let listed = |listed: &Listed| wire::ListedJob {
+    let listed = |listed: &JobKey| wire::ListedJob {
         event_seq: listed.event.0,
         job_id: listed.id.0,
         queue_seq: listed.queue_seq,
@@ -168,7 +168,7 @@ pub(super) fn found_in(found: wire::QueryHistoryResponse) -> Result<QueryResult,
     count_in("listed", found.listed.len())?;
     count_in("job_ids", found.job_ids.len())?;
     let job = |bytes: &bytes::Bytes| decode_job(bytes).map(Arc::new).map_err(|_| ConvertError::Form { field: "jobs" });
-    let listed = |listed: &wire::ListedJob| Listed {
+    let listed = |listed: &wire::ListedJob| JobKey {
         event: EventSeq(listed.event_seq),
         id: JobId(listed.job_id),
         queue_seq: listed.queue_seq,

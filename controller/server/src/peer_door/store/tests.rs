@@ -1,6 +1,6 @@
 //! Tests that frames convert both ways, and that hostile frames are refused.
 
-use atlas_history::{JobFilter, Listed, Part, Record};
+use atlas_history::{JobFilter, JobKey, Part, Record};
 use atlas_service::{AuditAsk, AuditDecision, AuditFilter, Query, QueryResult};
 use atlas_types::{EventSeq, JobId, JobStatus, Namespace, Timestamp};
 use atlas_wire::proto::peer::v1 as wire;
@@ -50,7 +50,7 @@ fn questions_come_back_as_they_were_asked() {
 
 #[test]
 fn answers_come_back_as_they_were_given() {
-    let listed = Listed { event: EventSeq(1), id: JobId(2), queue_seq: 3 };
+    let listed = JobKey { event: EventSeq(1), id: JobId(2), queue_seq: 3 };
     let found = QueryResult { jobs: Vec::new(), ids: vec![JobId(4)], listed: vec![listed], answered: 5 };
     let back = found_in(found_out(&found)).expect("reads");
     assert_eq!((back.ids, back.listed, back.answered), (found.ids, found.listed, found.answered));
