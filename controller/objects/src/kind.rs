@@ -1,37 +1,10 @@
-//! What a kind is, and the table of all kinds.
+//! What a kind is, and what is asked of every kind.
 
-use atlas_types::{Digest, Level, Namespace, ObjectKey, ObjectKind};
+use atlas_types::{Digest, Level, Namespace, ObjectKey};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::canonical::parse;
-use crate::{
-    binding, chain, conversation, enrollment, issuer, mcp_server, model, namespace, orchestrator, pin, policy, role,
-    routing, secret, skill, tier, token, trigger, webhook,
-};
-
-/// All kinds, by name.
-pub const KINDS: [&dyn Kind; 19] = [
-    &binding::BindingKind,
-    &chain::ChainKind,
-    &conversation::ConversationKind,
-    &enrollment::EnrollmentKind,
-    &issuer::IssuerKind,
-    &mcp_server::McpServerKind,
-    &model::ModelKind,
-    &namespace::NamespaceKind,
-    &orchestrator::OrchestratorKind,
-    &pin::PinKind,
-    &policy::PolicyKind,
-    &role::RoleKind,
-    &routing::RoutingKind,
-    &secret::SecretKind,
-    &skill::SkillKind,
-    &tier::TierKind,
-    &token::TokenKind,
-    &trigger::TriggerKind,
-    &webhook::WebhookKind,
-];
 
 /// Most objects that one object names.
 pub const REFERENCES_MAX: usize = 16;
@@ -140,11 +113,6 @@ pub trait Kind: Sync {
     }
 }
 
-/// The kind of a word.
-pub fn kind(name: &ObjectKind) -> Option<&'static dyn Kind> {
-    KINDS.into_iter().find(|kind| kind.name() == name.as_str())
-}
-
 /// Refuses a document in the wrong place, one that is not a canonical JSON object, and one that its kind refuses.
 pub fn check(kind: &dyn Kind, key: &ObjectKey, spec: &[u8]) -> Result<(), Refusal> {
     if kind.scope() == Scope::Cluster && key.namespace != Namespace::default_namespace() {
@@ -175,26 +143,4 @@ pub fn check_references(kind: &dyn Kind, view: &dyn View, key: &ObjectKey, spec:
 /// Reads the typed spec of a kind.
 pub(crate) fn read<T: DeserializeOwned>(spec: &[u8]) -> Result<T, Refusal> {
     serde_json::from_slice(spec).map_err(|error| Refusal::new("spec", format!("cannot be read: {error}")))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn kinds_are_described() {
-        assert!(KINDS.is_sorted_by(|a, b| a.name() < b.name()));
-        for kind in KINDS {
-            let name = ObjectKind::new(kind.name()).expect("a word");
-            assert_eq!(super::kind(&name).map(Kind::name), Some(kind.name()));
-            assert!(kind.about().ends_with('.'), "{}", kind.name());
-            assert!(atlas_access::Right::of(kind.right()).is_some(), "{}", kind.name());
-            let schema = kind.schema();
-            assert_eq!(schema["additionalProperties"], false, "doors refuse unknown members of {}", kind.name());
-            for (member, property) in schema["properties"].as_object().expect("members") {
-                assert!(property["description"].is_string(), "{}: {member} has no sentence", kind.name());
-            }
-        }
-        assert!(kind(&ObjectKind::new("gizmo").expect("a word")).is_none());
-    }
 }

@@ -22,6 +22,7 @@ mod conversation;
 mod enrollment;
 mod issuer;
 mod kind;
+mod kinds;
 mod mcp_server;
 mod model;
 mod namespace;
@@ -45,9 +46,8 @@ pub use chain::{ChainSpec, ChainStep};
 pub use conversation::{ConversationSpec, Piece, TurnUnderWay};
 pub use enrollment::EnrollmentSpec;
 pub use issuer::IssuerSpec;
-pub use kind::{
-    KINDS, Kind, REFERENCES_MAX, Reference, Refusal, Scope, View, check, check_among, check_references, kind,
-};
+pub use kind::{Kind, REFERENCES_MAX, Reference, Refusal, Scope, View, check, check_among, check_references};
+pub use kinds::{KINDS, kind};
 pub use model::{FALLBACKS_REACHED_MAX, with_fallbacks};
 pub use namespace::{NamespaceSpec, RateSpec, Unsatisfiable};
 pub use orchestrator::{ExternalSpec, OrchestratorSpec, RULES_MAX, RuleSpec};

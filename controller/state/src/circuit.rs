@@ -6,54 +6,16 @@
 use std::sync::Arc;
 
 use atlas_types::{
-    AgentName, AgentVersion, Bound, Circuit, ClusterTime, Failed, Failure, FailureKind, FencingToken, Job, Lease,
-    Namespace, NodeId, Place, Version, level,
+    AgentVersion, Bound, Circuit, Failed, Failure, FailureKind, FencingToken, Job, Lease, NodeId, Place, level,
 };
 use serde_json::Value;
 
 use crate::change::Change;
-use crate::map::Set;
+use crate::index::CircuitKey;
 use crate::state::State;
 
 /// The code of a failure because of a budget, in the metadata of an attempt.
 const BUDGET_CODE: &str = "E3203";
-
-/// What has a circuit.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum CircuitKey {
-    Agent(Namespace, AgentName, Version),
-    Node(NodeId),
-}
-
-/// An index of open circuits.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Circuits {
-    /// Those that may be probed from a time on.
-    due: Set<(ClusterTime, CircuitKey)>,
-    /// How many agent versions and nodes have an open circuit.
-    pub(crate) agents: u64,
-    pub(crate) nodes: u64,
-}
-
-impl Circuits {
-    pub(crate) fn change(&mut self, key: impl Fn() -> CircuitKey, old: Option<&Circuit>, new: Option<&Circuit>) {
-        if old == new {
-            return;
-        }
-        let open = |circuit: Option<&Circuit>| u64::from(circuit.is_some_and(|circuit| circuit.open.is_some()));
-        let count = match key() {
-            CircuitKey::Agent(..) => &mut self.agents,
-            CircuitKey::Node(_) => &mut self.nodes,
-        };
-        *count = *count + open(new) - open(old);
-        old.and_then(Circuit::due).into_iter().for_each(|due| drop(self.due.remove(&(due, key()))));
-        new.and_then(Circuit::due).into_iter().for_each(|due| drop(self.due.insert((due, key()))));
-    }
-
-    fn next_due(&self, clock: ClusterTime) -> Option<CircuitKey> {
-        self.due.get_min().filter(|(due, _)| *due <= clock).map(|(_, key)| key.clone())
-    }
-}
 
 /// What the end of an attempt says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

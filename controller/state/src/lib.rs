@@ -20,6 +20,7 @@
 //! assert_eq!(events.len(), 1);
 //! ```
 
+mod apply;
 mod change;
 mod circuit;
 mod command;
@@ -37,9 +38,10 @@ mod state;
 #[cfg(test)]
 mod tests;
 
+pub use apply::{Applied, Halt};
 pub use command::submitted;
 pub use image::ImageError;
 pub use index::{Class, EXECUTION_GRACE, HeldBack, PREPARATION_MAX, Routing, Timer, TimerKey, TimerKind, job_timer};
 pub use invariant::Violation;
 pub use node::NodeState;
-pub use state::{Applied, Halt, State};
+pub use state::State;

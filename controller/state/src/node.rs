@@ -3,12 +3,9 @@
 use std::sync::Arc;
 
 use atlas_allocation::{Free, suits};
-use atlas_types::{Circuit, Demand, Digest, FencingToken, JobId, Lease, Node, NodeHealth, NodeId, Place};
+use atlas_types::{Demand, FencingToken, JobId, Lease, Node, NodeHealth, Place};
 
-use crate::circuit::CircuitKey;
-use crate::index;
 use crate::map::Map;
-use crate::state::State;
 
 /// A node with its leases.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -72,33 +69,5 @@ impl NodeState {
     /// Takes what is owed now as it is: no grant is the reason.
     pub(crate) fn admit_owed(&mut self) {
         self.owed = self.free.places_owed();
-    }
-}
-
-impl State {
-    /// Changes a node in place and keeps its indexes. Of its warm slots only those of `warm` may change, and its circuit may not.
-    pub(crate) fn change_node(&mut self, id: &NodeId, warm: Option<Digest>, change: impl FnOnce(&mut NodeState)) {
-        let Some(found) = self.nodes.get_mut(id) else { return };
-        let is_warm = |node: &NodeState| warm.is_some_and(|digest| node.node.warm.contains_key(&digest));
-        let (was_at, was_warm, was_lending) = (index::places(found), is_warm(found), index::lends(found));
-        // Not held beside this: then it is changed in place, unless a reader of an older state has it.
-        change(Arc::make_mut(found));
-        let rooms = &mut self.index.rooms;
-        rooms.move_node(was_at, index::places(found));
-        if was_lending != index::lends(found) {
-            rooms.change_lending(id, !was_lending);
-        }
-        if let Some(digest) = warm.filter(|_| was_warm != is_warm(found)) {
-            rooms.change_warm(digest, id, !was_warm);
-        }
-    }
-
-    /// Changes the circuit of a node and keeps its indexes.
-    pub(crate) fn set_node_circuit(&mut self, id: &NodeId, circuit: Circuit) {
-        let Some(old) = self.nodes.get(id).map(|found| found.node.circuit).filter(|old| *old != circuit) else {
-            return;
-        };
-        self.change_node(id, None, |node| Arc::make_mut(&mut node.node).circuit = circuit);
-        self.index.circuits.change(|| CircuitKey::Node(id.clone()), Some(&old), Some(&circuit));
     }
 }

@@ -14,7 +14,7 @@ mod config;
 mod evidence;
 mod hardware;
 mod job;
-pub(crate) mod journal;
+mod journal;
 mod member;
 mod node;
 mod object;
@@ -24,6 +24,7 @@ mod park;
 mod question;
 mod route;
 pub(crate) mod run;
+pub(crate) mod table;
 mod trigger;
 mod value;
 
@@ -60,11 +61,6 @@ fn labels_in(field: &'static str, labels: Vec<proto::Label>) -> Result<BTreeMap<
 }
 
 /// An enum on both sides, value by value.
-trait EnumField: Sized {
-    /// The value of a number.
-    fn read(field: &'static str, found: i32) -> Result<Self, FormatError>;
-}
-
 macro_rules! enum_field {
     ($shared:ty, $message:ty, { $($ours:ident = $theirs:ident),* $(,)? }) => {
         impl From<$shared> for $message {
@@ -75,12 +71,23 @@ macro_rules! enum_field {
             }
         }
 
-        impl $crate::convert::EnumField for $shared {
+        impl $crate::convert::table::Field<i32> for $shared {
+            fn write(&self) -> i32 {
+                <$message>::from(*self).into()
+            }
+
             fn read(field: &'static str, found: i32) -> Result<Self, $crate::FormatError> {
                 match <$message>::try_from(found).unwrap_or(<$message>::Unspecified) {
                     <$message>::Unspecified => Err($crate::FormatError::Value { field, found: found.into() }),
                     $(<$message>::$theirs => Ok(Self::$ours),)*
                 }
+            }
+        }
+
+        #[cfg(test)]
+        impl $crate::tests::Sample for $shared {
+            fn sample(draw: &mut $crate::tests::Draw) -> Self {
+                draw.pick(&[$(<$shared>::$ours),*])
             }
         }
     };

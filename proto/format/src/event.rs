@@ -54,7 +54,7 @@ pub fn decode_event(bytes: &[u8]) -> Result<Event, FormatError> {
         Stored::AgentDeleted(agent) => Event::AgentDeleted { agent: Arc::new(agent.try_into()?) },
         Stored::Node(node) => Event::Node { node: Arc::new(node.try_into()?) },
         Stored::NodeRemoved(node) => Event::NodeRemoved { node: name("event.node_removed", &node, NodeId::new)? },
-        Stored::Configured(config) => Event::Configured { config: Arc::new(config.into()) },
+        Stored::Configured(config) => Event::Configured { config: Arc::new(config.try_into()?) },
         Stored::StepsRecorded(recorded) => {
             let steps = recorded.steps.into_iter().map(|step| step.try_into().map(Arc::new));
             let steps = steps.collect::<Result<_, FormatError>>()?;

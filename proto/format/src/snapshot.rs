@@ -344,7 +344,7 @@ fn head_in(head: &proto::SnapshotHead) -> Result<StateImage, FormatError> {
         event_seq: EventSeq(head.event_seq),
         queue_seq: head.queue_seq,
         member_last: MemberId(head.member_last),
-        config: required("head.config", head.config)?.into(),
+        config: required("head.config", head.config)?.try_into()?,
         agents: Vec::new(),
         nodes: Vec::new(),
         jobs: Vec::new(),

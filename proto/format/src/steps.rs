@@ -5,12 +5,12 @@ use std::sync::Arc;
 use atlas_types::Step;
 use prost::Message as _;
 
-use crate::convert::journal::{steps_in, steps_out};
+use crate::convert::table::Field as _;
 use crate::{FormatError, proto};
 
 /// The content of an artifact that holds steps.
 pub fn encode_steps(steps: &[Arc<Step>]) -> Vec<u8> {
-    proto::Steps { steps: steps_out(steps) }.encode_to_vec()
+    proto::Steps { steps: steps.iter().map(|step| (&**step).into()).collect() }.encode_to_vec()
 }
 
 /// Reads an artifact that holds steps.
@@ -20,5 +20,5 @@ pub fn decode_steps(bytes: &[u8]) -> Result<Vec<Arc<Step>>, FormatError> {
     if understood != bytes.len() {
         return Err(FormatError::UnknownField { found: bytes.len(), understood });
     }
-    steps_in(message.steps)
+    Vec::read("steps.steps", message.steps)
 }

@@ -4,18 +4,20 @@ mod draw;
 
 use std::sync::Arc;
 
-use atlas_types::{AgentVersion, Entry, Event, Level, Object, Payload, Run, RunStep, Step};
+use atlas_types::{
+    AgentVersion, Entry, Event, Job, Journal, Level, Object, Payload, Request, Run, RunSpec, RunStep, StateImage, Step,
+};
 use expect_test::{Expect, expect};
 use proptest::prelude::*;
 use prost::Message as _;
 
 use crate::*;
-use draw::Draw;
+pub(crate) use draw::{Draw, Sample};
 
 proptest! {
     #[test]
     fn entries_read_back_as_written(seed in any::<u64>()) {
-        let entry = Draw::new(seed).entry();
+        let entry = Draw::new(seed).value::<Entry>();
         let bytes = encode_entry(&entry);
         let read = decode_entry(&bytes).expect("own bytes");
         prop_assert_eq!(&read, &entry);
@@ -31,7 +33,7 @@ proptest! {
 
     #[test]
     fn jobs_read_back_as_written(seed in any::<u64>()) {
-        let job = Draw::new(seed).job();
+        let job = Draw::new(seed).value::<Job>();
         prop_assert_eq!(decode_job(&encode_job(&job)), Ok(job));
     }
 
@@ -61,7 +63,7 @@ proptest! {
 
     #[test]
     fn snapshots_read_back_as_written(seed in any::<u64>()) {
-        let image = Draw::new(seed).image();
+        let image = Draw::new(seed).value::<StateImage>();
         let bytes = snapshot(&image);
         let read = decode_snapshot(bytes.as_slice()).expect("own bytes");
         prop_assert_eq!(&read, &image);
@@ -70,7 +72,7 @@ proptest! {
 
     #[test]
     fn a_planner_knows_the_size(seed in any::<u64>()) {
-        let entry = Draw::new(seed).entry();
+        let entry = Draw::new(seed).value::<Entry>();
         let mut encoder = EntryEncoder::new();
         for request in &entry.requests {
             let before = encoder.len();
@@ -78,7 +80,7 @@ proptest! {
             prop_assert_eq!(encoder.len() - before, request_len(request));
         }
         let (requests, bytes) = (encoder.requests(), encoder.len());
-        encoder.push(&Draw::new(seed).request());
+        encoder.push(&Draw::new(seed).value::<Request>());
         encoder.truncate(requests, bytes);
         prop_assert_eq!(encoder.finish(&entry), encode_entry(&entry));
     }
@@ -96,14 +98,14 @@ proptest! {
 
     #[test]
     fn folded_steps_read_back_as_written(seed in any::<u64>()) {
-        let steps = Draw::new(seed).journal().steps;
+        let steps = Draw::new(seed).value::<Journal>().steps;
         prop_assert_eq!(decode_steps(&encode_steps(&steps)).expect("steps"), steps);
     }
 
     /// An entry has no checksum of its own (the log has): what still reads must at least be the same bytes again.
     #[test]
     fn changed_entries_are_refused_or_read_whole(seed in any::<u64>(), at in any::<prop::sample::Index>(), bit in 0..8_u8) {
-        let mut bytes = encode_entry(&Draw::new(seed).entry());
+        let mut bytes = encode_entry(&Draw::new(seed).value::<Entry>());
         let at = at.index(bytes.len());
         bytes[at] ^= 1 << bit;
         if let Ok(entry) = decode_entry(&bytes) {
@@ -113,14 +115,14 @@ proptest! {
 
     #[test]
     fn changed_snapshots_are_refused(seed in any::<u64>(), at in any::<prop::sample::Index>(), bit in 0..8_u8) {
-        let mut bytes = snapshot(&Draw::new(seed).image());
+        let mut bytes = snapshot(&Draw::new(seed).value::<StateImage>());
         let at = at.index(bytes.len());
         bytes[at] ^= 1 << bit;
         prop_assert!(decode_snapshot(bytes.as_slice()).is_err());
     }
 }
 
-fn snapshot(image: &atlas_types::StateImage) -> Vec<u8> {
+fn snapshot(image: &StateImage) -> Vec<u8> {
     let mut bytes = Vec::new();
     encode_snapshot(image, &mut bytes).expect("a vector takes everything");
     bytes
@@ -128,7 +130,7 @@ fn snapshot(image: &atlas_types::StateImage) -> Vec<u8> {
 
 fn small_entry() -> Entry {
     let mut draw = Draw::new(1);
-    let mut entry = draw.entry();
+    let mut entry = draw.value::<Entry>();
     entry.requests.truncate(1);
     entry
 }
@@ -199,7 +201,7 @@ fn a_field_of_a_later_version_stops_the_reader() {
 #[test]
 fn an_entry_keeps_to_its_bounds() {
     let mut encoder = EntryEncoder::new();
-    let request = Draw::new(3).request();
+    let request = Draw::new(3).value::<Request>();
     while encoder.try_push(&request) {}
     assert!(encoder.requests() == ENTRY_REQUESTS_MAX || encoder.len() + request_len(&request) > ENTRY_BYTES_MAX - 128);
     assert!(encoder.finish(&small_entry()).len() <= ENTRY_BYTES_MAX);
@@ -209,7 +211,7 @@ fn an_entry_keeps_to_its_bounds() {
 
 #[test]
 fn a_snapshot_cut_anywhere_is_refused() {
-    let image = Draw::new(5).image();
+    let image = Draw::new(5).value::<StateImage>();
     let bytes = snapshot(&image);
     for len in 0..bytes.len() {
         assert!(decode_snapshot(&bytes[..len]).is_err(), "{len} of {} bytes", bytes.len());
@@ -228,9 +230,9 @@ fn a_huge_length_takes_no_memory() {
 #[test]
 fn jobs_share_their_spec_again() {
     let mut draw = Draw::new(9);
-    let mut image = draw.image();
-    let mut job = draw.job();
-    job.spec = Some(Arc::new(draw.run_spec()));
+    let mut image = draw.value::<StateImage>();
+    let mut job = draw.value::<Job>();
+    job.spec = Some(Arc::new(draw.value::<RunSpec>()));
     image.jobs = vec![Arc::new(job.clone()), Arc::new(job)];
     let read = decode_snapshot(snapshot(&image).as_slice()).expect("own bytes");
     let spec = |n: usize| read.jobs[n].spec.as_ref().expect("a spec");

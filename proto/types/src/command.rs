@@ -17,7 +17,7 @@ pub use agent::{DeleteAgent, DeprecateAgent, RegisterAgent, ResumeAgent, RetireA
 pub use cluster::{ConfigureCluster, CreateJoinToken, JoinMember, PruneJobs, ReportDigest, RevokeJoinToken, SinkAck};
 pub use job::{
     CancelJob, CompleteJob, ErasePayloads, FailJob, FailPending, ForkJob, ForsakeChild, GrantLease, LoseLease,
-    Resolution, ResolveJob, RetryJob, SpawnedBy, Spawner, StartJob, StoreLog, SubmitJob, Usage, Verdict, WakeJob,
+    Resolution, ResolveJob, RetryJob, StartJob, StoreLog, WakeJob,
 };
 pub use journal::{FoldSteps, RecordSteps, ReserveBudget};
 pub use node::{Cordon, DrainNode, LabelNode, LoseNode, NoteRival, RegisterNode, RemoveNode, ResumeNode, WarmChanged};
@@ -30,7 +30,7 @@ pub use run::{
     WaveStep,
 };
 
-use crate::{AgentName, Decision, Level, Origin, Place, QuestionRule, level};
+use crate::{AgentName, Decision, Level, Origin, Place, SubmitJob, Verdict, level};
 
 /// A command and who asked for it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -199,20 +199,11 @@ impl Command {
                 level::ATTACHMENTS
             }
             Self::RegisterAgent(command) if !command.spec.servers.is_empty() => level::MCP_SERVERS,
-            Self::SubmitJob(command) if matches!(command.verdict, Verdict::Asked { .. }) => level::APPROVALS,
             Self::RouteJob(RouteJob { decision: Some(Decision::Redirect(_, Verdict::Asked { .. })), .. }) => {
                 level::APPROVALS
             }
-            Self::SubmitJob(command) if !command.policies.is_empty() => level::EVIDENCE,
-            Self::SubmitJob(command) if command.waits_for_node => level::WAITING_FOR_NODES,
-            Self::SubmitJob(command) if command.bearer => level::ATTACHMENTS,
-            Self::SubmitJob(command) if command.questions != QuestionRule::Fail => level::QUESTIONS,
-            Self::SubmitJob(command) if command.budget_nanodollars.is_some() => level::BUDGETS,
             Self::RegisterAgent(command) if !command.spec.requires.is_empty() => level::REQUIRED_AGENTS,
             Self::RegisterAgent(command) if command.spec.spawns => level::SPAWN,
-            Self::SubmitJob(command) if matches!(command.spawner, Some(SpawnedBy::Run { .. })) => level::CARRY,
-            Self::SubmitJob(command) if command.spawner.is_some() => level::SPAWN,
-            Self::SubmitJob(command) if command.not_before.is_some() => level::NOT_BEFORE,
             Self::ConfigureCluster(command) => command.config.level(),
             Self::CreateJoinToken(command) if command.salt.is_some() => level::REPEATED_TOKENS,
             Self::DrainNode(command) if command.deadline.is_some() => level::DRAIN_DEADLINE,
@@ -225,7 +216,6 @@ impl Command {
             | Self::RemoveNode(_)
             | Self::LoseNode(_)
             | Self::WarmChanged(_)
-            | Self::SubmitJob(_)
             | Self::GrantLease(_)
             | Self::StartJob(_)
             | Self::CompleteJob(_)
@@ -237,6 +227,7 @@ impl Command {
             | Self::RetryJob(_)
             | Self::SinkAck(_)
             | Self::PruneJobs(_) => level::FIRST,
+            Self::SubmitJob(command) => command.level(),
             Self::ResolveJob(_) => level::DOUBT,
             Self::ReportDigest(_) => level::DIGESTS,
             Self::CreateJoinToken(_) | Self::RevokeJoinToken(_) | Self::JoinMember(_) => level::MEMBERSHIP,

@@ -1,154 +1,16 @@
-//! Jobs: one of five statuses, with a reason beside it.
+//! Jobs, and their submission.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::{
-    AgentName, AgentPin, Approvals, Attempt, Carried, ClusterTime, Door, Evidence, JobId, Journal, Lease, Micros,
-    Namespace, NodeId, ObjectName, Parked, Payload, Principal, QuestionRule, RequestId, Route, RunSpec, Seq, StepOf,
-    Timestamp, TraceContext,
+    AgentName, AgentPin, Approvals, Attempt, Carried, ClusterTime, Door, Evidence, Failure, JobId, JobStatus, Journal,
+    Lease, Level, Micros, Namespace, NodeId, ObjectName, Origin, Parked, Payload, PolicyRef, Principal, QuestionRule,
+    Reason, RequestId, Route, RunSpec, Seq, SpawnedBy, StepOf, Timestamp, TraceContext, Verdict, level,
 };
 
 /// A label of jobs whose payloads were erased.
 pub const ERASED_LABEL: &str = "atlas.erased";
-
-/// The status that people and clients see (compatibility §5.2).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum JobStatus {
-    /// Waits; the reason says for what.
-    Pending,
-    /// A lease was granted, or a run carries it.
-    Running,
-    /// Ended with a valid output.
-    Completed,
-    /// Ended otherwise.
-    Failed,
-    /// Ended by a cancel.
-    Cancelled,
-}
-
-impl JobStatus {
-    /// All five, in the order of the tables.
-    pub const ALL: [Self; 5] = [Self::Pending, Self::Running, Self::Completed, Self::Failed, Self::Cancelled];
-
-    /// The word that clients see.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Pending => "pending",
-            Self::Running => "running",
-            Self::Completed => "completed",
-            Self::Failed => "failed",
-            Self::Cancelled => "cancelled",
-        }
-    }
-
-    /// Completed, failed and cancelled are final.
-    pub fn is_terminal(self) -> bool {
-        matches!(self, Self::Completed | Self::Failed | Self::Cancelled)
-    }
-}
-
-impl std::str::FromStr for JobStatus {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let found = Self::ALL.into_iter().find(|status| status.as_str() == text);
-        found
-            .ok_or_else(|| format!("\"{text}\" is not a status; one of pending, running, completed, failed, cancelled"))
-    }
-}
-
-/// Why a job that has not ended is where it is; what the scheduler alone can say (no room, no node) is not stored.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Reason {
-    /// Waits for its turn.
-    Queued,
-    /// A retry that waits until its time.
-    Backoff {
-        /// When it may be granted.
-        until: ClusterTime,
-    },
-    /// Submitted for later: it waits until its time.
-    Delayed {
-        /// When it may be granted.
-        until: ClusterTime,
-    },
-    /// It waits for the decision of an orchestrator.
-    Routing {
-        /// When the fall-back decides; the end of time if it waits for the orchestrator.
-        until: ClusterTime,
-    },
-    /// A policy asks for approvals, and it does not have them all.
-    Approval,
-    /// Its lease was lost; it waits for the next attempt.
-    Lost,
-    /// Its lease was lost, and its effects do not allow an automatic second attempt.
-    InDoubt,
-    /// It waits without a lease; the job says for what.
-    Parked,
-    /// Runs.
-    Running,
-    /// Runs, and a cancel was accepted: it ends as cancelled, whatever its worker reports.
-    Cancelling,
-}
-
-/// What ended a job that failed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum FailureKind {
-    /// The agent raised an error or exited with one.
-    Agent,
-    /// No such agent, or it has no implementation.
-    NoAgent,
-    /// The input does not fit the contract.
-    InputInvalid,
-    /// The output does not fit the contract.
-    OutputInvalid,
-    /// Start-up failed or took too long.
-    Startup,
-    /// Execution took too long.
-    Timeout,
-    /// It waited longer than its queue timeout.
-    QueueTimeout,
-    /// No registered node could ever run it.
-    Unsatisfiable,
-    /// The orchestrator, a policy, or a person whom a policy asks rejected it.
-    Rejected,
-    /// An agent that it requires is missing.
-    Dependency,
-    /// Its last allowed lease was lost.
-    LeaseLost,
-    /// A fault of ours, or of the node.
-    Internal,
-}
-
-impl FailureKind {
-    /// The word that clients see.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Agent => "agent",
-            Self::NoAgent => "no_agent",
-            Self::InputInvalid => "input_invalid",
-            Self::OutputInvalid => "output_invalid",
-            Self::Startup => "startup",
-            Self::Timeout => "timeout",
-            Self::QueueTimeout => "queue_timeout",
-            Self::Unsatisfiable => "unsatisfiable",
-            Self::Rejected => "rejected",
-            Self::Dependency => "dependency",
-            Self::LeaseLost => "lease_lost",
-            Self::Internal => "internal",
-        }
-    }
-}
-
-/// Kind and text of a failure; the text is what clients see as `error`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Failure {
-    /// For reasons, metrics and retries.
-    pub kind: FailureKind,
-    /// For people.
-    pub error: Arc<str>,
-}
 
 /// Of a job that another one spawned: whose child it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -175,9 +37,9 @@ pub struct Fork {
 }
 
 /// Members of a job's metadata that Atlas adds for people: the type of an exception whose text means nothing alone, the code of an
-/// error whose text is that of another service, where an output breaks its schema, why a model was stopped, which limits were enforced, and which models could be reached. Clients of Atlas
-/// for Python do not see them.
-pub const METADATA_OURS: [&str; 10] = [
+/// error whose text is that of another service, where an output breaks its schema, why a model was stopped, which limits were enforced, which models could be reached, and who called a
+/// skill. Clients of Atlas for Python do not see them.
+pub const METADATA_OURS: [&str; 11] = [
     "_error_type",
     "_error_why",
     "_error_code",
@@ -188,7 +50,11 @@ pub const METADATA_OURS: [&str; 10] = [
     "_models",
     "_sandbox",
     KEPT_METADATA,
+    CALLED_FROM_METADATA,
 ];
+
+/// The member of the metadata of a run of a skill with the namespace that called it. Only controllers set it, and no attempt removes it.
+pub const CALLED_FROM_METADATA: &str = "_called_from";
 
 /// The member of a job's metadata with the name of the conversation of which the job is a turn. Only controllers set it.
 pub const CONVERSATION_METADATA: &str = "_conversation";
@@ -305,6 +171,63 @@ pub struct Job {
 }
 
 impl Job {
+    /// A job with what every job has when it is submitted. Whoever wants more says what: `Job { priority, ..Job::new(…) }`.
+    pub fn new(id: JobId, agent: AgentName, input: Payload, origin: &Origin) -> Self {
+        Self {
+            namespace: origin.namespace.clone(),
+            id,
+            agent,
+            pin: None,
+            spec: None,
+            status: JobStatus::Pending,
+            reason: Reason::Queued,
+            priority: 0,
+            queue_seq: 0,
+            submitted_seq: Seq::default(),
+            input,
+            output: None,
+            failure: None,
+            created_at: Timestamp::NOT_YET,
+            started_at: Timestamp::NOT_YET,
+            completed_at: Timestamp::NOT_YET,
+            queued_at: ClusterTime::default(),
+            warmup: Micros::default(),
+            execution: Micros::default(),
+            warm: false,
+            attempt: Attempt::default(),
+            parks: 0,
+            used: Micros::default(),
+            parked: None,
+            slept_until: Timestamp::NOT_YET,
+            node: None,
+            lease: None,
+            carried: None,
+            retry_count: 0,
+            original: None,
+            successor: None,
+            spawned: None,
+            metadata: (*b"{}").into(),
+            labels: Arc::default(),
+            execution_timeout: None,
+            principal: origin.principal.clone(),
+            door: origin.door,
+            request_id: origin.request_id.clone(),
+            trace: origin.trace,
+            stream: None,
+            journal: None,
+            bearer: false,
+            budget_nanodollars: None,
+            step: None,
+            context: None,
+            fork: None,
+            questions: QuestionRule::Fail,
+            route: None,
+            evidence: None,
+            approvals: None,
+            waits_for_node: false,
+        }
+    }
+
     /// The job without what was sent to it and what it made, marked by the label [`ERASED_LABEL`].
     pub fn without_payloads(&self) -> Self {
         let mut labels = (*self.labels).clone();
@@ -387,5 +310,82 @@ impl Job {
         let limit = self.execution_timeout.or(self.spec.as_ref().map(|spec| spec.timeouts.execution))?;
         // A limit of nothing could mean none to whoever runs it.
         Some(Micros(limit.0.saturating_sub(self.used.0).max(limit.0.min(1))))
+    }
+}
+
+/// Submits a job.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SubmitJob {
+    /// Drawn at the door.
+    pub id: JobId,
+    /// The agent asked for.
+    pub agent: AgentName,
+    /// What the door found.
+    pub verdict: Verdict,
+    /// The input, JSON.
+    pub input: Payload,
+    /// Higher runs first.
+    pub priority: i64,
+    /// A JSON object.
+    pub metadata: Arc<[u8]>,
+    /// Free-form labels.
+    pub labels: Arc<BTreeMap<String, String>>,
+    /// Overrides the contract's execution timeout.
+    pub execution_timeout: Option<Micros>,
+    /// Who spawns it; none for a client's own.
+    pub spawner: Option<SpawnedBy>,
+    /// It may not run before this time.
+    pub not_before: Option<Timestamp>,
+    /// The credential of its caller goes with its leases. Controllers keep that in memory only.
+    pub bearer: bool,
+    /// Most that its model calls may cost, in billionths of a dollar.
+    pub budget_nanodollars: Option<u64>,
+    /// What the agent of a step is told about the chain, a JSON object. Only steps of runs have it.
+    pub context: Option<Payload>,
+    /// What happens to its questions to people.
+    pub questions: QuestionRule,
+    /// The policies that allowed it.
+    pub policies: Vec<PolicyRef>,
+    /// It waits while no registered node could run it. Without this it fails.
+    pub waits_for_node: bool,
+}
+
+impl SubmitJob {
+    /// A job with what every job has. Whoever wants more says what: `SubmitJob { priority, ..SubmitJob::new(…) }`.
+    pub fn new(id: JobId, agent: AgentName, verdict: Verdict, input: Payload) -> Self {
+        Self {
+            id,
+            agent,
+            verdict,
+            input,
+            priority: 0,
+            metadata: (*b"{}").into(),
+            labels: Arc::default(),
+            execution_timeout: None,
+            spawner: None,
+            not_before: None,
+            bearer: false,
+            budget_nanodollars: None,
+            context: None,
+            questions: QuestionRule::Fail,
+            policies: Vec::new(),
+            waits_for_node: false,
+        }
+    }
+
+    /// The feature level that knows all that it says: an older program would not keep it.
+    pub(crate) fn level(&self) -> Level {
+        let said = [
+            (matches!(self.verdict, Verdict::Asked { .. }), level::APPROVALS),
+            (!self.policies.is_empty(), level::EVIDENCE),
+            (self.waits_for_node, level::WAITING_FOR_NODES),
+            (self.bearer, level::ATTACHMENTS),
+            (self.questions != QuestionRule::Fail, level::QUESTIONS),
+            (self.budget_nanodollars.is_some(), level::BUDGETS),
+            (matches!(self.spawner, Some(SpawnedBy::Run { .. })), level::CARRY),
+            (self.spawner.is_some(), level::SPAWN),
+            (self.not_before.is_some(), level::NOT_BEFORE),
+        ];
+        said.into_iter().filter(|(is_said, _)| *is_said).map(|(_, level)| level).max().unwrap_or(level::FIRST)
     }
 }

@@ -15,6 +15,7 @@ mod entry;
 mod error;
 mod event;
 mod evidence;
+mod failure;
 mod fair;
 mod hardware;
 mod id;
@@ -37,7 +38,11 @@ pub mod requirement;
 mod route;
 mod run;
 mod session;
+mod spawner;
+mod status;
 mod time;
+mod usage;
+mod verdict;
 mod version;
 
 pub use agent::{
@@ -62,14 +67,15 @@ pub use command::{
     FoldSteps, ForkJob, ForsakeChild, GrantLease, JoinMember, LabelNode, LoseLease, LoseNode, NoteRival, Observation,
     ObserveObjects, ParkJob, PruneJobs, PutObject, RecordSteps, RegisterAgent, RegisterNode, RemoveNode, ReportDigest,
     Request, ReserveBudget, Resolution, ResolveJob, ResumeAgent, ResumeNode, RetireAgent, RetryJob, RevokeJoinToken,
-    RouteJob, RunDefinition, RunNext, RunWave, SinkAck, SpawnedBy, Spawner, StartJob, StartRun, StoreLog, SubmitJob,
-    TriggerStart, Usage, Verdict, WakeJob, WarmChanged, WaveEnd, WaveStep,
+    RouteJob, RunDefinition, RunNext, RunWave, SinkAck, StartJob, StartRun, StoreLog, TriggerStart, WakeJob,
+    WarmChanged, WaveEnd, WaveStep,
 };
 pub use config::ClusterConfig;
 pub use entry::{Entry, Parent};
 pub use error::ErrorKind;
 pub use event::{Event, EventRecord, JobChange};
 pub use evidence::{Answered, AnsweredHow, Evidence, GRANTS_MAX, Granted, POLICIES_MAX, PolicyRef};
+pub use failure::{Failure, FailureKind};
 pub use fair::{AGING_PRIORITY_MAX, Share, Turn, WEIGHT_DEFAULT, WEIGHT_MAX};
 pub use hardware::{Allocation, Architecture, Demand, Gpu, GpuShare, Inventory, Place};
 pub use id::{
@@ -79,8 +85,8 @@ pub use id::{
 pub use image::{EndedImage, EnvelopeImage, InboxImage, JournalImage, NodeImage, RequestImage, SinkImage, StateImage};
 pub use inbox::{INBOX_BYTES_MAX, INBOX_MESSAGES_MAX, INBOX_READ_MAX, Inbox, Message};
 pub use job::{
-    CONVERSATION_METADATA, ERASED_LABEL, Failure, FailureKind, Fork, Job, JobStatus, KEPT_METADATA, LEFT_METADATA,
-    METADATA_OURS, Reason, Spawned,
+    CALLED_FROM_METADATA, CONVERSATION_METADATA, ERASED_LABEL, Fork, Job, KEPT_METADATA, LEFT_METADATA, METADATA_OURS,
+    Spawned, SubmitJob,
 };
 pub use journal::{
     FOLDS_MAX, Fold, JOURNAL_INLINE_BYTES_MAX, Journal, STEP_BYTES, STEPS_BYTES_MAX, Step, StepKey, StepKind, StepUsage,
@@ -109,5 +115,9 @@ pub use session::{
     ReportResult, Spawn, SpawnEnd, SpawnRule, SpawnStep, StepsResult, StreamEvent, StreamKind, TEAM, ToolEnd,
     ToolRequest, is_hidden,
 };
+pub use spawner::{SpawnedBy, Spawner};
+pub use status::{JobStatus, Reason};
 pub use time::{ClusterTime, Micros, Timestamp};
+pub use usage::Usage;
+pub use verdict::Verdict;
 pub use version::{Version, VersionError};

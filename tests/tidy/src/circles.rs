@@ -18,12 +18,6 @@ const STEP: usize = 500;
 /// The circles that are larger, by crate: modules, and lines rounded up to a step. A row may only shrink: who takes a module out of a
 /// circle renews it, and what would enlarge it is built another way.
 const TABLE: &[(&str, usize, usize)] = &[
-    ("atlas-contract", 6, 6_000),
-    ("atlas-compat", 17, 2_500),
-    ("atlas-objects", 20, 3_500),
-    ("atlas-raft", 9, 4_500),
-    ("atlas-state", 7, 6_500),
-    ("atlas-types", 7, 3_000),
     ("atlas-sim", 13, 4_500),
     ("atlas-turmoil", 14, 4_500),
 ];

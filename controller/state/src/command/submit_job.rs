@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use atlas_types::{
-    ASK_BYTES_MAX, AgentName, AgentPin, ApprovalAsk, Attempt, ClusterTime, Evidence, Failure, JOB_APPROVALS_MAX, Job,
-    JobId, JobStatus, Micros, Origin, Outcome, POLICIES_MAX, Payload, PolicyRef, Reason, Rejection, Run, RunSpec, Seq,
-    SpawnedBy, StepOf, SubmitJob, Timestamp, Verdict, label_bytes,
+    ASK_BYTES_MAX, AgentName, AgentPin, ApprovalAsk, ClusterTime, Evidence, Failure, JOB_APPROVALS_MAX, Job, JobId,
+    Micros, Origin, Outcome, POLICIES_MAX, Payload, PolicyRef, Reason, Rejection, Run, RunSpec, SpawnedBy, StepOf,
+    SubmitJob, Timestamp, Verdict, label_bytes,
 };
 
 use super::{check_bytes, check_labels, check_limit, check_namespace, check_size, route_job, spawn};
@@ -194,58 +194,41 @@ pub(super) fn new_job(
 
 /// A job as its submission makes it, without a version.
 pub fn submitted(command: &SubmitJob, origin: &Origin, at: Timestamp, clock: ClusterTime) -> Job {
+    // Each field by its name: one that is forgotten does not compile.
+    let SubmitJob {
+        id,
+        agent,
+        // They say whether and when it runs.
+        verdict: _,
+        spawner: _,
+        not_before: _,
+        // Only a step has it.
+        context: _,
+        input,
+        priority,
+        metadata,
+        labels,
+        execution_timeout,
+        bearer,
+        budget_nanodollars,
+        questions,
+        policies: _,
+        waits_for_node,
+    } = command;
     Job {
-        namespace: origin.namespace.clone(),
-        id: command.id,
-        agent: command.agent.clone(),
-        pin: None,
-        spec: None,
-        status: JobStatus::Pending,
         reason: reason(command, at, clock),
-        priority: command.priority,
-        queue_seq: 0,
-        submitted_seq: Seq::default(),
-        input: command.input.clone(),
-        output: None,
-        failure: None,
+        priority: *priority,
         created_at: at,
-        started_at: Timestamp::NOT_YET,
-        completed_at: Timestamp::NOT_YET,
         queued_at: clock,
-        warmup: Micros::default(),
-        execution: Micros::default(),
-        warm: false,
-        attempt: Attempt::default(),
-        parks: 0,
-        used: Micros::default(),
-        parked: None,
-        slept_until: Timestamp::NOT_YET,
-        node: None,
-        lease: None,
-        carried: None,
-        retry_count: 0,
-        original: None,
-        successor: None,
-        journal: None,
-        spawned: None,
-        metadata: Arc::clone(&command.metadata),
-        labels: Arc::clone(&command.labels),
-        execution_timeout: command.execution_timeout,
-        principal: origin.principal.clone(),
-        door: origin.door,
-        request_id: origin.request_id.clone(),
-        trace: origin.trace,
-        stream: None,
-        bearer: command.bearer,
-        budget_nanodollars: command.budget_nanodollars,
-        waits_for_node: command.waits_for_node,
-        step: None,
-        context: None,
-        fork: None,
-        questions: command.questions.clone(),
-        route: None,
+        metadata: Arc::clone(metadata),
+        labels: Arc::clone(labels),
+        execution_timeout: *execution_timeout,
+        bearer: *bearer,
+        budget_nanodollars: *budget_nanodollars,
+        questions: questions.clone(),
         evidence: evidence(command),
-        approvals: None,
+        waits_for_node: *waits_for_node,
+        ..Job::new(*id, agent.clone(), input.clone(), origin)
     }
 }
 

@@ -5,7 +5,9 @@
 
 mod artifacts;
 mod chains;
+mod circuits;
 mod held;
+mod limits;
 mod listing;
 mod objects;
 mod questions;
@@ -30,15 +32,15 @@ pub use self::objects::Routing;
 pub use self::timer::{EXECUTION_GRACE, PREPARATION_MAX, Timer, TimerKey, TimerKind, job_timer};
 pub use self::waiting::Class;
 
+pub(crate) use self::circuits::CircuitKey;
+pub(crate) use self::limits::limits_of_agent;
 pub(crate) use self::rooms::{lends, places};
 pub(crate) use self::spawns::Spawns;
 use self::{
-    artifacts::Artifacts, chains::Chains, listing::Listing, objects::Objects, questions::Questions, rooms::Rooms,
-    routing::Undecided, runs::Runs, shares::Shares, timer::Timers, waiting::Waiting,
+    artifacts::Artifacts, chains::Chains, circuits::Circuits, listing::Listing, objects::Objects, questions::Questions,
+    rooms::Rooms, routing::Undecided, runs::Runs, shares::Shares, timer::Timers, waiting::Waiting,
 };
 
-use crate::circuit::{CircuitKey, Circuits};
-use crate::limits;
 use crate::map::{Map, Set};
 use crate::node::NodeState;
 

@@ -27,7 +27,7 @@ impl Class {
     /// The class of a job; none for one that can never run, because its agent was unknown.
     pub fn of(job: &Job) -> Option<Self> {
         let demand = job.spec.as_ref()?.demand.clone();
-        let (namespace, limits) = (job.namespace.clone(), crate::limits::of_agent(job));
+        let (namespace, limits) = (job.namespace.clone(), super::limits_of_agent(job));
         let guarded = job.spec.as_ref()?.failures_max.filter(|_| !job.is_system());
         let circuit = guarded.and_then(|_| {
             let pin = job.pin.as_ref()?;

@@ -2,27 +2,20 @@
 
 use atlas_types::{Circuit, ClusterTime, FencingToken, Micros, Open, Probe, Timestamp};
 
-use super::digest;
+use super::table::{message, table};
 use crate::{FormatError, proto};
 
-pub(super) fn circuit_out(circuit: Circuit) -> Option<proto::Circuit> {
-    let Circuit { failures, package, several, open } = circuit;
-    (circuit != Circuit::default()).then(|| proto::Circuit {
-        failures,
-        package: package.map(|package| package.0.to_vec()),
-        several,
-        open: open.map(Into::into),
-    })
+table! {
+    "circuit": Circuit = Circuit {
+        failures = failures,
+        package = package,
+        several = several,
+        open = open,
+    }
 }
 
-pub(super) fn circuit_in(circuit: Option<proto::Circuit>) -> Result<Circuit, FormatError> {
-    let Some(proto::Circuit { failures, package, several, open }) = circuit else { return Ok(Circuit::default()) };
-    let package = package.map(|package| digest("circuit.package", &package)).transpose()?;
-    Ok(Circuit { failures, package, several, open: open.map(Open::try_from).transpose()? })
-}
-
-impl From<Open> for proto::OpenCircuit {
-    fn from(Open { since, pause, probe }: Open) -> Self {
+impl From<&Open> for proto::OpenCircuit {
+    fn from(Open { since, pause, probe }: &Open) -> Self {
         let (probe_at_us, probe_token) = match probe {
             Probe::At(due) => (Some(due.0), None),
             Probe::Ready => (None, None),
@@ -47,3 +40,5 @@ impl TryFrom<proto::OpenCircuit> for Open {
         Ok(Self { since: Timestamp(open.since_us), pause: Micros(open.pause_us), probe })
     }
 }
+
+message!(Open = OpenCircuit);

@@ -1,12 +1,12 @@
 //! The answers to commands.
 
 use atlas_types::{
-    Attempt, ClusterTime, EventSeq, FencingToken, JobId, JobStatus, Level, MemberId, NodeEpoch, NodeId, Outcome,
-    Rejection, RunId, StepKey, StepKind,
+    Attempt, ClusterTime, EventSeq, FencingToken, JobId, JobStatus, Level, MemberId, MessageId, NodeEpoch, NodeId,
+    Outcome, Rejection, RunId, StepKey, StepKind,
 };
 
-use super::park::message_id;
-use super::{EnumField as _, fixed, name, required};
+use super::table::Field as _;
+use super::{fixed, name, required};
 use crate::FormatError;
 use crate::proto::outcome::Kind;
 use crate::proto::{self, RejectionKind};
@@ -250,7 +250,7 @@ impl TryFrom<proto::Rejection> for Rejection {
             }
             RejectionKind::MessageConflict => {
                 let text = required("rejection.message_id", rejection.message_id.as_deref())?;
-                Self::MessageConflict { message: message_id("rejection.message_id", text)? }
+                Self::MessageConflict { message: name("rejection.message_id", text, MessageId::new)? }
             }
             RejectionKind::UnknownQuestion => Self::UnknownQuestion,
             RejectionKind::QuestionClosed => Self::QuestionClosed,

@@ -2,12 +2,10 @@
 
 use std::sync::Arc;
 
-use atlas_types::{
-    Ask, AskKind, AskQuestion, AskingRule, ClusterTime, EventSeq, FencingToken, JobId, Micros, Namespace, NodeId,
-    Principal, Question, QuestionEnd, QuestionId, QuestionRule, StepKey, Timestamp,
-};
+use atlas_types::{Ask, AskKind, AskQuestion, Micros, Principal, Question, QuestionEnd, QuestionRule};
 
-use super::{fixed, name, required};
+use super::table::{Field, message, table};
+use super::{name, required};
 use crate::proto::question_end::Kind;
 use crate::{FormatError, proto};
 
@@ -63,109 +61,81 @@ impl TryFrom<proto::Ask> for Ask {
     }
 }
 
-impl From<&Question> for proto::Question {
-    fn from(question: &Question) -> Self {
-        Self {
-            question_id: question.id.0,
-            namespace: question.namespace.to_string(),
-            job_id: question.job.0,
-            step: question.step,
-            ask: Some((&*question.ask).into()),
-            asked_event_seq: question.asked.0,
-            asked_at_us: question.asked_at.0,
-            due_us: question.due.map(|due| due.0),
-            end: question.end.as_ref().map(end_out),
-            ended_at_us: question.ended_at.0,
-            rule: question.rule.as_deref().map(Into::into),
-        }
+message!(Ask = Ask);
+
+table! {
+    "question": Question = Question {
+        id = question_id,
+        namespace = namespace,
+        job = job_id,
+        step = step,
+        ask = ask,
+        asked = asked_event_seq,
+        asked_at = asked_at_us,
+        due = due_us,
+        end = end,
+        ended_at = ended_at_us,
+        rule = rule,
     }
 }
 
-impl TryFrom<proto::Question> for Question {
+impl From<&QuestionEnd> for proto::QuestionEnd {
+    fn from(end: &QuestionEnd) -> Self {
+        let kind = match end {
+            QuestionEnd::Answered { answer, by } => {
+                Kind::Answered(proto::Answered { answer: answer.to_vec(), principal: by.to_string() })
+            }
+            QuestionEnd::Defaulted => Kind::Defaulted(proto::Defaulted {}),
+            QuestionEnd::Expired => Kind::Expired(proto::Expired {}),
+            QuestionEnd::Cancelled => Kind::Cancelled(proto::QuestionCancelled {}),
+        };
+        Self { kind: Some(kind) }
+    }
+}
+
+impl TryFrom<proto::QuestionEnd> for QuestionEnd {
     type Error = FormatError;
 
-    fn try_from(question: proto::Question) -> Result<Self, FormatError> {
-        Ok(Self {
-            id: QuestionId(question.question_id),
-            namespace: name("question.namespace", &question.namespace, Namespace::new)?,
-            job: JobId(question.job_id),
-            step: question.step,
-            ask: Arc::new(required("question.ask", question.ask)?.try_into()?),
-            asked: EventSeq(question.asked_event_seq),
-            asked_at: Timestamp(question.asked_at_us),
-            due: question.due_us.map(ClusterTime),
-            end: question.end.map(end_in).transpose()?,
-            ended_at: Timestamp(question.ended_at_us),
-            rule: question.rule.map(AskingRule::try_from).transpose()?.map(Arc::new),
+    fn try_from(end: proto::QuestionEnd) -> Result<Self, FormatError> {
+        Ok(match required("question_end.kind", end.kind)? {
+            Kind::Answered(answered) => Self::Answered {
+                answer: answered.answer.into(),
+                by: name("answered.principal", &answered.principal, Principal::new)?,
+            },
+            Kind::Defaulted(proto::Defaulted {}) => Self::Defaulted,
+            Kind::Expired(proto::Expired {}) => Self::Expired,
+            Kind::Cancelled(proto::QuestionCancelled {}) => Self::Cancelled,
         })
     }
 }
 
-fn end_out(end: &QuestionEnd) -> proto::QuestionEnd {
-    let kind = match end {
-        QuestionEnd::Answered { answer, by } => {
-            Kind::Answered(proto::Answered { answer: answer.to_vec(), principal: by.to_string() })
-        }
-        QuestionEnd::Defaulted => Kind::Defaulted(proto::Defaulted {}),
-        QuestionEnd::Expired => Kind::Expired(proto::Expired {}),
-        QuestionEnd::Cancelled => Kind::Cancelled(proto::QuestionCancelled {}),
-    };
-    proto::QuestionEnd { kind: Some(kind) }
-}
+message!(QuestionEnd = QuestionEnd);
 
-fn end_in(end: proto::QuestionEnd) -> Result<QuestionEnd, FormatError> {
-    Ok(match required("question_end.kind", end.kind)? {
-        Kind::Answered(answered) => QuestionEnd::Answered {
-            answer: answered.answer.into(),
-            by: name("answered.principal", &answered.principal, Principal::new)?,
-        },
-        Kind::Defaulted(proto::Defaulted {}) => QuestionEnd::Defaulted,
-        Kind::Expired(proto::Expired {}) => QuestionEnd::Expired,
-        Kind::Cancelled(proto::QuestionCancelled {}) => QuestionEnd::Cancelled,
-    })
-}
-
-impl From<&AskQuestion> for proto::AskQuestion {
-    fn from(command: &AskQuestion) -> Self {
-        Self {
-            job_id: command.job.0,
-            node_id: command.node.to_string(),
-            fencing_token: command.token.0,
-            key: command.key.0.to_vec(),
-            ask: Some((&*command.ask).into()),
-        }
+table! {
+    "ask_question": AskQuestion = AskQuestion {
+        job = job_id,
+        node = node_id,
+        token = fencing_token,
+        key = key,
+        ask = ask,
     }
 }
 
-impl TryFrom<proto::AskQuestion> for AskQuestion {
-    type Error = FormatError;
+/// The rule of most jobs is not stored.
+impl Field<Option<proto::QuestionRule>> for QuestionRule {
+    fn write(&self) -> Option<proto::QuestionRule> {
+        match self {
+            Self::Fail => None,
+            Self::Wait => Some(proto::QuestionRule { answer: None }),
+            Self::Answer(answer) => Some(proto::QuestionRule { answer: Some(answer.to_string()) }),
+        }
+    }
 
-    fn try_from(message: proto::AskQuestion) -> Result<Self, FormatError> {
-        let key = StepKey(fixed("ask_question.key", &message.key)?);
-        Ok(Self {
-            job: JobId(message.job_id),
-            node: name("ask_question.node_id", &message.node_id, NodeId::new)?,
-            token: FencingToken(message.fencing_token),
-            key,
-            ask: Arc::new(required("ask_question.ask", message.ask)?.try_into()?),
+    fn read(_: &'static str, stored: Option<proto::QuestionRule>) -> Result<Self, FormatError> {
+        Ok(match stored.map(|rule| rule.answer) {
+            None => Self::Fail,
+            Some(None) => Self::Wait,
+            Some(Some(answer)) => Self::Answer(answer.into()),
         })
-    }
-}
-
-/// The rule of a job for its questions, outward.
-pub(super) fn rule_out(rule: &QuestionRule) -> Option<proto::QuestionRule> {
-    match rule {
-        QuestionRule::Fail => None,
-        QuestionRule::Wait => Some(proto::QuestionRule { answer: None }),
-        QuestionRule::Answer(answer) => Some(proto::QuestionRule { answer: Some(answer.to_string()) }),
-    }
-}
-
-/// The rule of a job for its questions, inward.
-pub(super) fn rule_in(rule: Option<proto::QuestionRule>) -> QuestionRule {
-    match rule.map(|rule| rule.answer) {
-        None => QuestionRule::Fail,
-        Some(None) => QuestionRule::Wait,
-        Some(Some(answer)) => QuestionRule::Answer(answer.into()),
     }
 }

@@ -1,14 +1,12 @@
 //! How jobs are routed, and the commands about it.
 
-use std::sync::Arc;
-
 use atlas_types::{
-    AgentName, AgentPin, ConsultOrchestrator, Decider, Decision, EventSeq, Failure, JobId, Micros, Route, RouteAction,
-    RouteJob, Verdict,
+    AgentName, AgentPin, ConsultOrchestrator, Decider, Decision, EventSeq, JobId, Route, RouteAction, RouteJob, Verdict,
 };
 
 use super::approval::{asked_in, asked_out};
-use super::{EnumField as _, enum_field, name, required};
+use super::table::{EmptyIsNone, Field as _, Rule as _, table};
+use super::{enum_field, name, required};
 use crate::{FormatError, proto};
 
 enum_field!(RouteAction, proto::RouteAction, {
@@ -25,44 +23,16 @@ enum_field!(Decider, proto::Decider, {
     Default = Default,
 });
 
-fn text(rule: Option<&Arc<str>>) -> String {
-    rule.map(|rule| rule.to_string()).unwrap_or_default()
-}
-
-/// An empty name is none.
-fn rule(name: String) -> Option<Arc<str>> {
-    (!name.is_empty()).then(|| name.into())
-}
-
-impl From<&Route> for proto::Route {
-    fn from(route: &Route) -> Self {
-        Self {
-            generation: route.generation.0,
-            action: proto::RouteAction::from(route.action).into(),
-            decider: proto::Decider::from(route.decider).into(),
-            priority: route.priority,
-            asked_agent_name: route.asked.to_string(),
-            asked_pin: route.asked_pin.as_ref().map(Into::into),
-            refused: route.refused.as_ref().map(Into::into),
-            rule: text(route.rule.as_ref()),
-        }
-    }
-}
-
-impl TryFrom<proto::Route> for Route {
-    type Error = FormatError;
-
-    fn try_from(route: proto::Route) -> Result<Self, FormatError> {
-        Ok(Self {
-            generation: EventSeq(route.generation),
-            action: RouteAction::read("route.action", route.action)?,
-            decider: Decider::read("route.decider", route.decider)?,
-            priority: route.priority,
-            asked: name("route.asked_agent_name", &route.asked_agent_name, AgentName::new)?,
-            asked_pin: route.asked_pin.map(AgentPin::try_from).transpose()?,
-            refused: route.refused.map(Failure::try_from).transpose()?,
-            rule: rule(route.rule),
-        })
+table! {
+    "route": Route = Route {
+        generation = generation,
+        action = action,
+        decider = decider,
+        priority = priority,
+        asked = asked_agent_name,
+        asked_pin = asked_pin,
+        refused = refused,
+        rule = rule via EmptyIsNone,
     }
 }
 
@@ -94,7 +64,7 @@ impl From<&RouteJob> for proto::RouteJob {
             reason,
             agent_name,
             verdict,
-            rule: text(command.rule.as_ref()),
+            rule: EmptyIsNone::write(&command.rule),
         }
     }
 }
@@ -134,33 +104,17 @@ impl TryFrom<proto::RouteJob> for RouteJob {
             decider: Decider::read("route_job.decider", message.decider)?,
             decision,
             priority: message.priority,
-            rule: rule(message.rule),
+            rule: EmptyIsNone::read("route_job.rule", message.rule)?,
         })
     }
 }
 
-impl From<&ConsultOrchestrator> for proto::ConsultOrchestrator {
-    fn from(command: &ConsultOrchestrator) -> Self {
-        Self {
-            job_id: command.id.0,
-            agent_name: command.agent.to_string(),
-            pin: Some((&command.pin).into()),
-            input: Some((&command.input).into()),
-            timeout_us: command.timeout.0,
-        }
-    }
-}
-
-impl TryFrom<proto::ConsultOrchestrator> for ConsultOrchestrator {
-    type Error = FormatError;
-
-    fn try_from(message: proto::ConsultOrchestrator) -> Result<Self, FormatError> {
-        Ok(Self {
-            id: JobId(message.job_id),
-            agent: name("consult_orchestrator.agent_name", &message.agent_name, AgentName::new)?,
-            pin: required("consult_orchestrator.pin", message.pin)?.try_into()?,
-            input: required("consult_orchestrator.input", message.input)?.try_into()?,
-            timeout: Micros(message.timeout_us),
-        })
+table! {
+    "consult_orchestrator": ConsultOrchestrator = ConsultOrchestrator {
+        id = job_id,
+        agent = agent_name,
+        pin = pin,
+        input = input,
+        timeout = timeout_us,
     }
 }

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use atlas_types::{
-    AdvanceRun, Branches, Door, EventSeq, Failure, JobId, Namespace, ObjectName, Payload, Principal, Run, RunChange,
-    RunDefinition, RunFailure, RunFault, RunId, RunNext, RunStatus, RunStep, RunStrategy, RunWave, StartRun, StepLeft,
-    StepOf, Timestamp, TraceContext, WaveEnd, WaveStep,
+    AdvanceRun, Branches, Failure, ObjectName, Payload, Run, RunChange, RunDefinition, RunFailure, RunFault, RunNext,
+    RunStatus, RunStep, RunStrategy, RunWave, StartRun, StepLeft, StepOf, WaveEnd, WaveStep,
 };
 
-use super::{EnumField as _, enum_field, name, required};
+use super::table::{Field as _, Rule, message, table};
+use super::{enum_field, name, required};
 use crate::{FormatError, proto};
 
 enum_field!(RunStatus, proto::RunStatus, {
@@ -37,7 +37,7 @@ enum_field!(RunChange, proto::RunChange, {
 /// A change of a run as a history keeps it. Its payloads are left out: they may be artifacts, which an event must not keep alive.
 pub(crate) fn change_out(change: RunChange, run: &Run) -> proto::RunChanged {
     let empty = || Some((&Payload::inline(b"")).into());
-    let mut steps = steps_out(run);
+    let mut steps = Numbered::write(&run.steps);
     for step in &mut steps {
         step.output = step.output.as_ref().and_then(|_| empty());
     }
@@ -52,106 +52,76 @@ pub(crate) fn change_in(changed: proto::RunChanged) -> Result<(RunChange, Run), 
     Ok((change, required("run_changed.run", changed.run)?.try_into()?))
 }
 
-/// A step whose number is not its position says so.
-fn steps_out(run: &Run) -> Vec<proto::RunStep> {
-    let step = |(position, step): (usize, &Arc<RunStep>)| {
-        let number = Some(step.number).filter(|number| *number as usize != position);
-        proto::RunStep { number, ..(&**step).into() }
-    };
-    run.steps.iter().enumerate().map(step).collect()
-}
-
-impl From<&Run> for proto::Run {
-    fn from(run: &Run) -> Self {
-        Self {
-            namespace: run.namespace.to_string(),
-            run_id: run.id.0,
-            chain: run.chain.to_string(),
-            revision: run.revision.map(|revision| revision.0),
-            definition: Some((&run.definition).into()),
-            input: Some((&run.input).into()),
-            status: proto::RunStatus::from(run.status).into(),
-            version: run.version,
-            total_steps: run.total_steps,
-            plan: run.plan.as_ref().map(Into::into),
-            steps: steps_out(run),
-            failure: run.failure.as_ref().map(Into::into),
-            priority: run.priority,
-            metadata: run.metadata.to_vec(),
-            created_at_us: run.created_at.0,
-            completed_at_us: run.completed_at.0,
-            started: run.started.0,
-            ended: run.ended.map(|event| event.0),
-            principal: run.principal.to_string(),
-            door: proto::Door::from(run.door).into(),
-            trace: run.trace.map(Into::into),
-            job_id: run.job.map(|job| job.0),
-            branches: run.branches.as_ref().map(Into::into),
-        }
+table! {
+    "run": Run = Run {
+        namespace = namespace,
+        id = run_id,
+        chain = chain,
+        revision = revision,
+        definition = definition,
+        input = input,
+        status = status,
+        version = version,
+        total_steps = total_steps,
+        plan = plan,
+        steps = steps via Numbered,
+        failure = failure,
+        priority = priority,
+        metadata = metadata,
+        created_at = created_at_us,
+        completed_at = completed_at_us,
+        started = started,
+        ended = ended,
+        principal = principal,
+        door = door,
+        trace = trace,
+        job = job_id,
+        branches = branches,
     }
 }
 
-impl TryFrom<proto::Run> for Run {
-    type Error = FormatError;
+/// Steps of a run: one whose number is not its position says so.
+struct Numbered;
 
-    fn try_from(run: proto::Run) -> Result<Self, FormatError> {
-        let steps = run.steps.into_iter().enumerate().map(|(position, step)| {
+impl Rule<Vec<Arc<RunStep>>, Vec<proto::RunStep>> for Numbered {
+    fn write(steps: &Vec<Arc<RunStep>>) -> Vec<proto::RunStep> {
+        let step = |(position, step): (usize, &Arc<RunStep>)| {
+            let number = Some(step.number).filter(|number| *number as usize != position);
+            proto::RunStep { number, ..(&**step).into() }
+        };
+        steps.iter().enumerate().map(step).collect()
+    }
+
+    fn read(_: &'static str, stored: Vec<proto::RunStep>) -> Result<Vec<Arc<RunStep>>, FormatError> {
+        let step = |(position, step): (usize, proto::RunStep)| {
             let number = step.number.unwrap_or(u32::try_from(position).unwrap_or(u32::MAX));
-            Ok::<_, FormatError>(Arc::new(RunStep { number, ..RunStep::try_from(step)? }))
-        });
-        Ok(Self {
-            namespace: name("run.namespace", &run.namespace, Namespace::new)?,
-            id: RunId(run.run_id),
-            chain: run.chain.into(),
-            revision: run.revision.map(EventSeq),
-            definition: required("run.definition", run.definition)?.try_into()?,
-            input: required("run.input", run.input)?.try_into()?,
-            status: RunStatus::read("run.status", run.status)?,
-            version: run.version,
-            total_steps: run.total_steps,
-            plan: run.plan.map(Payload::try_from).transpose()?,
-            steps: steps.collect::<Result<_, _>>()?,
-            failure: run.failure.map(RunFailure::try_from).transpose()?,
-            priority: run.priority,
-            metadata: run.metadata.into(),
-            created_at: Timestamp(run.created_at_us),
-            completed_at: Timestamp(run.completed_at_us),
-            started: EventSeq(run.started),
-            ended: run.ended.map(EventSeq),
-            principal: name("run.principal", &run.principal, Principal::new)?,
-            door: Door::read("run.door", run.door)?,
-            trace: run.trace.map(TraceContext::try_from).transpose()?,
-            job: run.job_id.map(JobId),
-            branches: run.branches.map(Into::into),
-        })
+            Ok(Arc::new(RunStep { number, ..RunStep::try_from(step)? }))
+        };
+        stored.into_iter().enumerate().map(step).collect()
     }
 }
 
-impl From<&RunStep> for proto::RunStep {
-    fn from(step: &RunStep) -> Self {
-        Self {
-            agent: step.agent.to_string(),
-            job_id: step.job.0,
-            strategy: proto::RunStrategy::from(step.strategy).into(),
-            output: step.output.as_ref().map(Into::into),
-            number: None,
-            fault: step.fault.as_ref().map(Into::into),
-        }
+/// The number of a step, which [`Numbered`] stores.
+struct Elsewhere;
+
+impl Rule<u32, Option<u32>> for Elsewhere {
+    fn write(_: &u32) -> Option<u32> {
+        None
+    }
+
+    fn read(_: &'static str, stored: Option<u32>) -> Result<u32, FormatError> {
+        Ok(stored.unwrap_or_default())
     }
 }
 
-impl TryFrom<proto::RunStep> for RunStep {
-    type Error = FormatError;
-
-    fn try_from(step: proto::RunStep) -> Result<Self, FormatError> {
-        Ok(Self {
-            number: step.number.unwrap_or_default(),
-            agent: step.agent.into(),
-            job: JobId(step.job_id),
-            strategy: RunStrategy::read("run_step.strategy", step.strategy)?,
-            output: step.output.map(Payload::try_from).transpose()?,
-            fault: step.fault.map(RunFault::try_from).transpose()?,
-        })
+table! {
+    "run_step": RunStep = RunStep {
+        number = number via Elsewhere,
+        agent = agent,
+        job = job_id,
+        strategy = strategy,
+        output = output,
+        fault = fault,
     }
 }
 
@@ -180,73 +150,57 @@ impl TryFrom<proto::StepFault> for RunFault {
     }
 }
 
-impl From<&Branches> for proto::Branches {
-    fn from(branches: &Branches) -> Self {
-        Self { fresh: branches.fresh, left: branches.left.iter().map(Into::into).collect() }
+message!(RunFault = StepFault);
+
+table! {
+    "branches": Branches = Branches {
+        fresh = fresh,
+        left = left,
     }
 }
 
-impl From<proto::Branches> for Branches {
-    fn from(branches: proto::Branches) -> Self {
-        Self { fresh: branches.fresh, left: branches.left.into_iter().map(Into::into).collect() }
+table! {
+    "step_left": StepLeft = StepLeft {
+        number = number,
+        error = error,
     }
 }
 
-impl From<&StepLeft> for proto::StepLeft {
-    fn from(left: &StepLeft) -> Self {
-        Self { number: left.number, error: left.error.as_deref().map(str::to_owned) }
+table! {
+    "run_wave": RunWave = RunWave {
+        start = start,
+        left = left,
+        more = more,
+        end = end,
     }
 }
 
-impl From<proto::StepLeft> for StepLeft {
-    fn from(left: proto::StepLeft) -> Self {
-        Self { number: left.number, error: left.error.map(Into::into) }
+table! {
+    "wave_step": WaveStep = WaveStep {
+        number = number,
+        agent = agent,
+        strategy = strategy,
+        submit = submit,
     }
 }
 
-impl From<&RunWave> for proto::RunWave {
-    fn from(wave: &RunWave) -> Self {
-        use proto::run_wave::End;
-        let step = |step: &WaveStep| proto::WaveStep {
-            number: step.number,
-            agent: step.agent.to_string(),
-            strategy: proto::RunStrategy::from(step.strategy).into(),
-            submit: Some((&*step.submit).into()),
-        };
-        Self {
-            start: wave.start.iter().map(step).collect(),
-            left: wave.left.iter().map(Into::into).collect(),
-            more: wave.more,
-            end: wave.end.as_ref().map(|end| match end {
-                WaveEnd::Complete => End::Complete(proto::RunComplete {}),
-                WaveEnd::Fail(failure) => End::Fail(failure.into()),
-            }),
+impl From<&WaveEnd> for proto::run_wave::End {
+    fn from(end: &WaveEnd) -> Self {
+        match end {
+            WaveEnd::Complete => Self::Complete(proto::RunComplete {}),
+            WaveEnd::Fail(failure) => Self::Fail(failure.into()),
         }
     }
 }
 
-impl TryFrom<proto::RunWave> for RunWave {
+impl TryFrom<proto::run_wave::End> for WaveEnd {
     type Error = FormatError;
 
-    fn try_from(wave: proto::RunWave) -> Result<Self, FormatError> {
+    fn try_from(end: proto::run_wave::End) -> Result<Self, FormatError> {
         use proto::run_wave::End;
-        let step = |step: proto::WaveStep| {
-            Ok::<_, FormatError>(WaveStep {
-                number: step.number,
-                agent: step.agent.into(),
-                strategy: RunStrategy::read("wave_step.strategy", step.strategy)?,
-                submit: Box::new(required("wave_step.submit", step.submit)?.try_into()?),
-            })
-        };
-        Ok(Self {
-            start: wave.start.into_iter().map(step).collect::<Result<_, _>>()?,
-            left: wave.left.into_iter().map(Into::into).collect(),
-            more: wave.more,
-            end: match wave.end {
-                None => None,
-                Some(End::Complete(proto::RunComplete {})) => Some(WaveEnd::Complete),
-                Some(End::Fail(failure)) => Some(WaveEnd::Fail(failure.try_into()?)),
-            },
+        Ok(match end {
+            End::Complete(proto::RunComplete {}) => Self::Complete,
+            End::Fail(failure) => Self::Fail(failure.try_into()?),
         })
     }
 }
@@ -277,100 +231,97 @@ impl TryFrom<proto::RunFailure> for RunFailure {
     }
 }
 
-impl From<StepOf> for proto::StepOf {
-    fn from(step: StepOf) -> Self {
-        Self { run_id: step.run.0, index: step.index }
+message!(
+    RunFailure = RunFailure,
+    RunDefinition = start_run::Definition,
+    RunNext = advance_run::Next,
+    WaveEnd = run_wave::End
+);
+
+table! {
+    "step_of": StepOf = StepOf {
+        run = run_id,
+        index = index,
     }
 }
 
-impl From<proto::StepOf> for StepOf {
-    fn from(step: proto::StepOf) -> Self {
-        Self { run: RunId(step.run_id), index: step.index }
+table! {
+    "start_run": StartRun = StartRun {
+        id = run_id,
+        definition = definition,
+        input = input,
+        priority = priority,
+        metadata = metadata,
     }
 }
 
-impl From<&StartRun> for proto::StartRun {
-    fn from(command: &StartRun) -> Self {
-        use proto::start_run::Definition;
-        let definition = match &command.definition {
-            RunDefinition::Named(name) => Definition::Named(name.to_string()),
-            RunDefinition::Given { chain, steps, document } => Definition::Given(proto::GivenChain {
+impl From<&RunDefinition> for proto::start_run::Definition {
+    fn from(definition: &RunDefinition) -> Self {
+        match definition {
+            RunDefinition::Named(name) => Self::Named(name.to_string()),
+            RunDefinition::Given { chain, steps, document } => Self::Given(proto::GivenChain {
                 chain: chain.to_string(),
                 steps: *steps,
                 document: Some(document.into()),
             }),
-        };
-        Self {
-            run_id: command.id.0,
-            definition: Some(definition),
-            input: Some((&command.input).into()),
-            priority: command.priority,
-            metadata: command.metadata.to_vec(),
         }
     }
 }
 
-impl TryFrom<proto::StartRun> for StartRun {
+impl TryFrom<proto::start_run::Definition> for RunDefinition {
     type Error = FormatError;
 
-    fn try_from(message: proto::StartRun) -> Result<Self, FormatError> {
+    fn try_from(definition: proto::start_run::Definition) -> Result<Self, FormatError> {
         use proto::start_run::Definition;
-        let definition = match required("start_run.definition", message.definition)? {
-            Definition::Named(text) => RunDefinition::Named(name("start_run.named", &text, ObjectName::new)?),
-            Definition::Given(given) => RunDefinition::Given {
+        Ok(match definition {
+            Definition::Named(text) => Self::Named(name("start_run.named", &text, ObjectName::new)?),
+            Definition::Given(given) => Self::Given {
                 chain: given.chain.into(),
                 steps: given.steps,
                 document: required("given_chain.document", given.document)?.try_into()?,
             },
-        };
-        Ok(Self {
-            id: RunId(message.run_id),
-            definition,
-            input: required("start_run.input", message.input)?.try_into()?,
-            priority: message.priority,
-            metadata: message.metadata.into(),
         })
     }
 }
 
-impl From<&AdvanceRun> for proto::AdvanceRun {
-    fn from(command: &AdvanceRun) -> Self {
-        use proto::advance_run::Next;
-        let next = match &command.next {
-            RunNext::Step { agent, strategy, submit } => Next::Step(proto::NextStep {
+table! {
+    "advance_run": AdvanceRun = AdvanceRun {
+        run = run_id,
+        version = version,
+        plan = plan,
+        next = next,
+    }
+}
+
+impl From<&RunNext> for proto::advance_run::Next {
+    fn from(next: &RunNext) -> Self {
+        match next {
+            RunNext::Step { agent, strategy, submit } => Self::Step(proto::NextStep {
                 agent: agent.to_string(),
-                strategy: proto::RunStrategy::from(*strategy).into(),
+                strategy: strategy.write(),
                 submit: Some((&**submit).into()),
             }),
-            RunNext::Fail(failure) => Next::Fail(failure.into()),
-            RunNext::Complete => Next::Complete(proto::RunComplete {}),
-            RunNext::Wave(wave) => Next::Wave((&**wave).into()),
-        };
-        Self {
-            run_id: command.run.0,
-            version: command.version,
-            plan: command.plan.as_ref().map(Into::into),
-            next: Some(next),
+            RunNext::Fail(failure) => Self::Fail(failure.into()),
+            RunNext::Complete => Self::Complete(proto::RunComplete {}),
+            RunNext::Wave(wave) => Self::Wave((&**wave).into()),
         }
     }
 }
 
-impl TryFrom<proto::AdvanceRun> for AdvanceRun {
+impl TryFrom<proto::advance_run::Next> for RunNext {
     type Error = FormatError;
 
-    fn try_from(message: proto::AdvanceRun) -> Result<Self, FormatError> {
+    fn try_from(next: proto::advance_run::Next) -> Result<Self, FormatError> {
         use proto::advance_run::Next;
-        let next = match required("advance_run.next", message.next)? {
-            Next::Step(step) => RunNext::Step {
+        Ok(match next {
+            Next::Step(step) => Self::Step {
                 agent: step.agent.into(),
                 strategy: RunStrategy::read("next_step.strategy", step.strategy)?,
                 submit: Box::new(required("next_step.submit", step.submit)?.try_into()?),
             },
-            Next::Fail(failure) => RunNext::Fail(failure.try_into()?),
-            Next::Complete(proto::RunComplete {}) => RunNext::Complete,
-            Next::Wave(wave) => RunNext::Wave(Box::new(wave.try_into()?)),
-        };
-        let plan = message.plan.map(Payload::try_from).transpose()?;
-        Ok(Self { run: RunId(message.run_id), version: message.version, plan, next })
+            Next::Fail(failure) => Self::Fail(failure.try_into()?),
+            Next::Complete(proto::RunComplete {}) => Self::Complete,
+            Next::Wave(wave) => Self::Wave(Box::new(wave.try_into()?)),
+        })
     }
 }

@@ -1,19 +1,16 @@
 //! Values that several messages share.
 
-use atlas_types::{Failure, FailureKind, Micros, Payload, PayloadBody, Usage, Version};
+use atlas_types::{Failure, FailureKind, Payload, PayloadBody, Usage, Version};
 
-use super::{EnumField as _, digest, enum_field, required};
+use super::table::{message, table};
+use super::{digest, enum_field, required};
 use crate::{FormatError, proto};
 
-impl From<Version> for proto::Version {
-    fn from(version: Version) -> Self {
-        Self { major: version.major, minor: version.minor, patch: version.patch }
-    }
-}
-
-impl From<proto::Version> for Version {
-    fn from(version: proto::Version) -> Self {
-        Self { major: version.major, minor: version.minor, patch: version.patch }
+table! {
+    "version": Version = Version {
+        major = major,
+        minor = minor,
+        patch = patch,
     }
 }
 
@@ -44,6 +41,8 @@ impl TryFrom<proto::Payload> for Payload {
     }
 }
 
+message!(Payload = Payload);
+
 enum_field!(FailureKind, proto::FailureKind, {
     Agent = Agent,
     NoAgent = NoAgent,
@@ -59,33 +58,18 @@ enum_field!(FailureKind, proto::FailureKind, {
     Internal = Internal,
 });
 
-impl From<&Failure> for proto::Failure {
-    fn from(failure: &Failure) -> Self {
-        Self { kind: proto::FailureKind::from(failure.kind).into(), error: failure.error.to_string() }
+table! {
+    "failure": Failure = Failure {
+        kind = kind,
+        error = error,
     }
 }
 
-impl TryFrom<proto::Failure> for Failure {
-    type Error = FormatError;
-
-    fn try_from(failure: proto::Failure) -> Result<Self, FormatError> {
-        Ok(Self { kind: FailureKind::read("failure.kind", failure.kind)?, error: failure.error.into() })
-    }
-}
-
-impl From<Usage> for proto::Usage {
-    fn from(usage: Usage) -> Self {
-        Self { warmup_us: usage.warmup.0, execution_us: usage.execution.0, warm: usage.warm, idle: usage.idle }
-    }
-}
-
-impl From<proto::Usage> for Usage {
-    fn from(usage: proto::Usage) -> Self {
-        Self {
-            warmup: Micros(usage.warmup_us),
-            execution: Micros(usage.execution_us),
-            warm: usage.warm,
-            idle: usage.idle,
-        }
+table! {
+    "usage": Usage = Usage {
+        warmup = warmup_us,
+        execution = execution_us,
+        warm = warm,
+        idle = idle,
     }
 }

@@ -1,6 +1,6 @@
 //! Generates values of every type from a seed: all variants, empty and full lists, extreme numbers.
 
-mod commands;
+mod answers;
 mod values;
 
 use std::collections::BTreeMap;
@@ -8,12 +8,23 @@ use std::sync::Arc;
 
 use atlas_types::*;
 
+/// What can be drawn. Structs with a table of fields are drawn field by field.
+pub(crate) trait Sample {
+    /// Draws a value.
+    fn sample(draw: &mut Draw) -> Self;
+}
+
 /// A source of values: splitmix64.
 pub(crate) struct Draw(u64);
 
 impl Draw {
     pub(crate) fn new(seed: u64) -> Self {
         Self(seed)
+    }
+
+    /// A value of any type.
+    pub(crate) fn value<T: Sample>(&mut self) -> T {
+        T::sample(self)
     }
 
     fn bits(&mut self) -> u64 {
@@ -49,7 +60,7 @@ impl Draw {
         self.u64() as i64
     }
 
-    fn pick<T: Clone>(&mut self, all: &[T]) -> T {
+    pub(crate) fn pick<T: Clone>(&mut self, all: &[T]) -> T {
         all[self.below(all.len() as u64) as usize].clone()
     }
 
@@ -77,18 +88,6 @@ impl Draw {
         u128::from(self.u64()) << 64 | u128::from(self.u64())
     }
 
-    fn micros(&mut self) -> Micros {
-        Micros(self.u64())
-    }
-
-    fn job_id(&mut self) -> JobId {
-        JobId(self.u64())
-    }
-
-    fn token(&mut self) -> FencingToken {
-        FencingToken(self.u64())
-    }
-
     fn namespace(&mut self) -> Namespace {
         Namespace::new(self.pick(&["default", "team a", "é"])).expect("a name")
     }
@@ -109,68 +108,102 @@ impl Draw {
         RequestId::new(self.pick(&["r1", "0190-abc"])).expect("a name")
     }
 
-    fn digest(&mut self) -> Digest {
-        Digest(self.array())
-    }
-
-    fn version(&mut self) -> Version {
-        Version { major: self.u64(), minor: self.u64(), patch: self.u64() }
-    }
-
-    fn labels(&mut self) -> BTreeMap<String, String> {
-        self.list(|draw| (draw.text(), draw.text())).into_iter().collect()
-    }
-
     fn payload(&mut self) -> Payload {
         let body = match self.flag() {
             true => PayloadBody::Inline(self.bytes()),
-            false => PayloadBody::Artifact { digest: self.digest(), size_bytes: self.u64() },
+            false => PayloadBody::Artifact { digest: self.value(), size_bytes: self.u64() },
         };
         Payload { key_id: self.u32(), body }
     }
+}
 
-    fn failure_kind(&mut self) -> FailureKind {
-        use FailureKind::*;
-        self.pick(&[
-            Agent,
-            NoAgent,
-            InputInvalid,
-            OutputInvalid,
-            Startup,
-            Timeout,
-            QueueTimeout,
-            Unsatisfiable,
-            Rejected,
-            Dependency,
-            LeaseLost,
-            Internal,
-        ])
-    }
-
-    fn failure(&mut self) -> Failure {
-        Failure { kind: self.failure_kind(), error: self.text().into() }
-    }
-
-    fn usage(&mut self) -> Usage {
-        Usage { warmup: self.micros(), execution: self.micros(), warm: self.flag(), idle: self.u32() }
-    }
-
-    fn door(&mut self) -> Door {
-        self.pick(&[Door::Http, Door::Worker, Door::Duty, Door::Peer, Door::Mcp, Door::Local])
-    }
-
-    fn trace(&mut self) -> TraceContext {
-        TraceContext { trace_id: self.u128(), span_id: self.u64(), flags: self.bits() as u8 }
-    }
-
-    fn origin(&mut self) -> Origin {
-        Origin {
-            namespace: self.namespace(),
-            principal: self.principal(),
-            door: self.door(),
-            request_id: self.option(Self::request_id),
-            body_hash: self.u64(),
-            trace: self.option(Self::trace),
+/// Gives types the samples of expressions.
+macro_rules! samples {
+    ($($type:ty: |$draw:ident| $value:expr,)*) => {$(
+        impl $crate::tests::Sample for $type {
+            fn sample($draw: &mut $crate::tests::Draw) -> Self {
+                $value
+            }
         }
+    )*};
+}
+use samples;
+
+samples! {
+    bool: |draw| draw.flag(),
+    u8: |draw| draw.bits() as u8,
+    u32: |draw| draw.u32(),
+    u64: |draw| draw.u64(),
+    i64: |draw| draw.i64(),
+    u128: |draw| draw.u128(),
+    String: |draw| draw.text(),
+    // Never empty: some fields store none so.
+    Arc<str>: |draw| format!("{}.", draw.text()).into(),
+    Arc<[u8]>: |draw| draw.bytes(),
+    Attempt: |draw| Self(draw.value()),
+    BootId: |draw| Self(draw.value()),
+    ClusterTime: |draw| Self(draw.value()),
+    Digest: |draw| Self(draw.value()),
+    EventSeq: |draw| Self(draw.value()),
+    FencingToken: |draw| Self(draw.value()),
+    JobId: |draw| Self(draw.value()),
+    MemberId: |draw| Self(draw.value()),
+    Micros: |draw| Self(draw.value()),
+    NodeEpoch: |draw| Self(draw.value()),
+    QuestionId: |draw| Self(draw.value()),
+    RunId: |draw| Self(draw.value()),
+    Seq: |draw| Self(draw.value()),
+    StepKey: |draw| Self(draw.value()),
+    Timestamp: |draw| Self(draw.value()),
+    AgentName: |draw| draw.agent_name(),
+    MessageId: |draw| draw.message_id(),
+    Namespace: |draw| draw.namespace(),
+    NodeId: |draw| draw.node_id(),
+    ObjectKind: |draw| draw.object_kind(),
+    ObjectName: |draw| draw.object_name(),
+    Principal: |draw| draw.principal(),
+    RequestId: |draw| draw.request_id(),
+    Payload: |draw| draw.payload(),
+}
+
+impl<const N: usize> Sample for [u8; N] {
+    fn sample(draw: &mut Draw) -> Self {
+        draw.array()
+    }
+}
+
+impl<T: Sample> Sample for Option<T> {
+    fn sample(draw: &mut Draw) -> Self {
+        draw.option(T::sample)
+    }
+}
+
+impl<T: Sample> Sample for Vec<T> {
+    fn sample(draw: &mut Draw) -> Self {
+        draw.list(T::sample)
+    }
+}
+
+impl<T: Sample> Sample for Arc<T> {
+    fn sample(draw: &mut Draw) -> Self {
+        Self::new(draw.value())
+    }
+}
+
+impl<T: Sample> Sample for Box<T> {
+    fn sample(draw: &mut Draw) -> Self {
+        Self::new(draw.value())
+    }
+}
+
+impl<K: Sample + Ord, V: Sample> Sample for BTreeMap<K, V> {
+    fn sample(draw: &mut Draw) -> Self {
+        draw.list(|draw| (draw.value(), draw.value())).into_iter().collect()
+    }
+}
+
+impl<A: Sample, B: Sample> Sample for (A, B) {
+    fn sample(draw: &mut Draw) -> Self {
+        (draw.value(), draw.value())
     }
 }

@@ -1,137 +1,11 @@
 //! Commands about jobs and their leases.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::{
-    AgentName, AgentPin, Allocation, ApprovalAsk, Failure, FencingToken, JobId, Micros, NodeEpoch, NodeId, ObjectName,
-    Payload, PolicyRef, QuestionRule, RunId, Step, StepUsage, Timestamp,
+    AgentPin, Allocation, Failure, FencingToken, JobId, NodeEpoch, NodeId, ObjectName, Payload, Spawner, Step,
+    StepUsage, Usage,
 };
-
-/// What the door found when it resolved the agent and validated the input.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Verdict {
-    /// The job may run; `apply` checks that this version is still registered with this digest.
-    Accepted(AgentPin),
-    /// The job may run once people have approved it. It is recorded, and asks at once.
-    Asked {
-        pin: AgentPin,
-        /// At least one, at most [`crate::JOB_APPROVALS_MAX`].
-        asks: Vec<ApprovalAsk>,
-    },
-    /// The job is accepted and fails at once: pending → running → failed in one entry (compatibility §15.1).
-    Refused {
-        /// The version, if one was found.
-        pin: Option<AgentPin>,
-        /// Why.
-        failure: Failure,
-    },
-}
-
-/// Submits a job.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SubmitJob {
-    /// Drawn at the door.
-    pub id: JobId,
-    /// The agent asked for.
-    pub agent: AgentName,
-    /// What the door found.
-    pub verdict: Verdict,
-    /// The input, JSON.
-    pub input: Payload,
-    /// Higher runs first.
-    pub priority: i64,
-    /// A JSON object.
-    pub metadata: Arc<[u8]>,
-    /// Free-form labels.
-    pub labels: Arc<BTreeMap<String, String>>,
-    /// Overrides the contract's execution timeout.
-    pub execution_timeout: Option<Micros>,
-    /// Who spawns it; none for a client's own.
-    pub spawner: Option<SpawnedBy>,
-    /// It may not run before this time.
-    pub not_before: Option<Timestamp>,
-    /// The credential of its caller goes with its leases. Controllers keep that in memory only.
-    pub bearer: bool,
-    /// Most that its model calls may cost, in billionths of a dollar.
-    pub budget_nanodollars: Option<u64>,
-    /// What the agent of a step is told about the chain, a JSON object. Only steps of runs have it.
-    pub context: Option<Payload>,
-    /// What happens to its questions to people.
-    pub questions: QuestionRule,
-    /// The policies that allowed it.
-    pub policies: Vec<PolicyRef>,
-    /// It waits while no registered node could run it. Without this it fails.
-    pub waits_for_node: bool,
-}
-
-impl SubmitJob {
-    /// A job with what every job has. Whoever wants more says what: `SubmitJob { priority, ..SubmitJob::new(…) }`.
-    pub fn new(id: JobId, agent: AgentName, verdict: Verdict, input: Payload) -> Self {
-        Self {
-            id,
-            agent,
-            verdict,
-            input,
-            priority: 0,
-            metadata: (*b"{}").into(),
-            labels: Arc::default(),
-            execution_timeout: None,
-            spawner: None,
-            not_before: None,
-            bearer: false,
-            budget_nanodollars: None,
-            context: None,
-            questions: QuestionRule::Fail,
-            policies: Vec::new(),
-            waits_for_node: false,
-        }
-    }
-}
-
-/// The attempt that spawns a job: only while it holds its lease may it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Spawner {
-    /// The parent.
-    pub job: JobId,
-    /// Its lease.
-    pub token: FencingToken,
-}
-
-impl Spawner {
-    /// The id of the child that it asks for under a number: the same whenever it asks again.
-    pub fn child(self, number: u64) -> JobId {
-        // Far from the numbers by which retries get theirs.
-        self.job.derive(!self.token.0).derive(number)
-    }
-}
-
-/// Who spawns a job. Only what carries the parent may: its lease, or the run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum SpawnedBy {
-    /// An attempt of the parent.
-    Attempt(Spawner),
-    /// The run that carries the parent.
-    Run { job: JobId, run: RunId },
-}
-
-impl SpawnedBy {
-    /// The parent.
-    pub fn parent(self) -> JobId {
-        match self {
-            Self::Attempt(spawner) => spawner.job,
-            Self::Run { job, .. } => job,
-        }
-    }
-
-    /// The id of the child that it asks for under a number: the same whenever it asks again.
-    pub fn child(self, number: u64) -> JobId {
-        match self {
-            Self::Attempt(spawner) => spawner.child(number),
-            Self::Run { job, run } => job.derive(!run.0).derive(number),
-        }
-    }
-}
 
 /// Gives one node the right to run one attempt of a pending job. The token is the state's next `grant_seq`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -153,19 +27,6 @@ pub struct StartJob {
     pub node: NodeId,
     /// Its lease.
     pub token: FencingToken,
-}
-
-/// What an attempt measured.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Usage {
-    /// Duration of `on_startup`; 0 in a reused slot.
-    pub warmup: Micros,
-    /// Duration of `execute`.
-    pub execution: Micros,
-    /// True when the slot was reused.
-    pub warm: bool,
-    /// Idle warm slots of the package on the node, after this attempt.
-    pub idle: u32,
 }
 
 /// Stores the log of a running attempt, with the lines of earlier attempts. It replaces the log that was stored before.
