@@ -59,7 +59,8 @@ pub(crate) fn list(name: &str, now: &BTreeSet<String>) -> BTreeSet<String> {
     read("", name).lines().map(str::to_owned).collect()
 }
 
-/// A value for people: `{:#?}` with lists of numbers on one line.
+/// A value for people: `{:#?}` without fields that are empty, and with lists of numbers on one line. So a new field, which older bytes do
+/// not have, changes no text.
 pub(crate) fn text(value: impl Debug) -> String {
     let mut text = String::new();
     let mut among_numbers = false;
@@ -77,7 +78,25 @@ pub(crate) fn text(value: impl Debug) -> String {
         text.push_str(if number || closes { word } else { line });
         among_numbers = number;
     }
-    text + "\n"
+    text.lines().filter(|line| !is_empty_field(line)).map(|line| format!("{line}\n")).collect()
+}
+
+/// Whether a line is a field with nothing in it: none, false, zero, and no text, bytes or elements.
+fn is_empty_field(line: &str) -> bool {
+    let Some((field, value)) = line.trim_start().strip_suffix(',').and_then(|line| line.split_once(": ")) else {
+        return false;
+    };
+    let is_name = field.bytes().all(|letter| letter.is_ascii_lowercase() || letter == b'_');
+    let inner = value.strip_suffix(')').and_then(|value| value.split_once('(')).filter(|(kind, _)| *kind != "Some");
+    let value = inner.map_or(value, |(_, inner)| inner);
+    is_name && ["None", "false", "0", "[]", "{}", "\"\""].contains(&value)
+}
+
+#[test]
+fn texts_leave_out_empty_fields() {
+    let value = (atlas_types::Usage { warm: true, ..Default::default() }, atlas_types::ErasePayloads { job: None });
+    let shown = "(\n    Usage {\n        warm: true,\n    },\n    ErasePayloads {\n    },\n)\n";
+    assert_eq!(text(value), shown);
 }
 
 fn read(area: &str, name: &str) -> String {

@@ -155,22 +155,10 @@ fn pin() -> AgentPin {
 
 fn submit(verdict: Verdict) -> SubmitJob {
     SubmitJob {
-        id: JOB,
-        agent: agent(),
-        verdict,
-        input: Payload::inline(br#"{"text":"hello"}"#),
         priority: -3,
-        metadata: Arc::from(*b"{}"),
         labels: Arc::new(labels()),
         execution_timeout: Some(Micros::from_secs(5)),
-        spawner: None,
-        not_before: None,
-        bearer: false,
-        budget_nanodollars: None,
-        waits_for_node: false,
-        context: None,
-        questions: QuestionRule::Fail,
-        policies: Vec::new(),
+        ..SubmitJob::new(JOB, agent(), verdict, Payload::inline(br#"{"text":"hello"}"#))
     }
 }
 
@@ -289,11 +277,7 @@ fn lease() -> Lease {
 
 /// A running job and a failed one; between them every field is set.
 pub(crate) fn jobs() -> Vec<Job> {
-    let origin = origin();
     let running = Job {
-        namespace: origin.namespace,
-        id: JOB,
-        agent: agent(),
         pin: Some(pin()),
         spec: Some(Arc::new(spec())),
         status: JobStatus::Running,
@@ -301,47 +285,15 @@ pub(crate) fn jobs() -> Vec<Job> {
         priority: 10,
         queue_seq: 5,
         submitted_seq: Seq(30),
-        input: Payload::inline(br#"{"text":"hello"}"#),
-        output: None,
-        failure: None,
         created_at: Timestamp(1_767_225_599_000_000),
         started_at: Timestamp(1_767_225_599_500_000),
-        completed_at: Timestamp::NOT_YET,
         queued_at: ClusterTime(79_000_000),
-        warmup: Micros::default(),
-        execution: Micros::default(),
-        warm: false,
         attempt: Attempt(1),
-        parks: 0,
-        used: Micros::default(),
-        parked: None,
-        slept_until: Timestamp::NOT_YET,
         node: Some(node()),
         lease: Some(Arc::new(lease())),
-        carried: None,
-        retry_count: 0,
-        original: None,
-        successor: None,
-        metadata: Arc::from(*b"{}"),
         labels: Arc::new(labels()),
         execution_timeout: Some(Micros::from_secs(5)),
-        principal: origin.principal,
-        door: origin.door,
-        request_id: origin.request_id,
-        trace: origin.trace,
-        stream: None,
-        spawned: None,
-        journal: None,
-        bearer: false,
-        budget_nanodollars: None,
-        step: None,
-        context: None,
-        fork: None,
-        questions: QuestionRule::Fail,
-        route: None,
-        evidence: None,
-        approvals: None,
-        waits_for_node: false,
+        ..Job::new(JOB, agent(), Payload::inline(br#"{"text":"hello"}"#), &origin())
     };
     let failed = Job {
         id: JobId(8),
