@@ -119,7 +119,6 @@ impl Authenticator {
         let object = object.ok_or_else(|| Error::UnknownObject("the token was deleted".to_owned()))?;
         Ok(CreatedToken { text: SecretText::new(text), object })
     }
-<<<<<<< mine
 }
 
 /// Who a caller is and what it is granted.
@@ -134,8 +133,6 @@ pub fn whoami(caller: &Caller) -> Whoami {
 /// Whether an agent has the name of one of the cluster's own that only asks servers and models. Its jobs need no rights of the cluster.
 pub fn is_named_so(agent: &AgentName) -> bool {
     [CHECK_AGENT, PROBE_AGENT].contains(&agent.as_str())
-=======
->>>>>>> theirs
 }
 
 /// Whether a job has the rights of the cluster.
