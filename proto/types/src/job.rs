@@ -248,6 +248,14 @@ impl Job {
         }
     }
 
+    /// Bytes that it has in the state beside its labels.
+    pub fn inline_bytes(&self) -> u64 {
+        let payloads = [Some(&self.input), self.output.as_ref(), self.stream.as_ref(), self.context.as_ref()];
+        let payloads: u64 = payloads.into_iter().flatten().map(Payload::inline_bytes).sum();
+        let journal = self.journal.as_ref().map_or(0, |journal| journal.bytes());
+        payloads + journal + self.metadata.len() as u64
+    }
+
     /// Whether it is a job of the cluster itself, in which an orchestrator is called. It is in a namespace of its own and does not count as a job of
     /// the cluster.
     pub fn is_system(&self) -> bool {

@@ -24,7 +24,7 @@ use std::collections::BTreeMap;
 use atlas_allocation::ConcurrencyPermits;
 use atlas_types::{
     AgentName, AgentVersion, ClusterTime, Inbox, Job, JobStatus, JoinToken, Journal, LimitKey, Namespace, Object,
-    Payload, Question, Run, RunSpec, Share, Version, WEIGHT_DEFAULT, label_bytes,
+    Question, Run, RunSpec, Share, Version, WEIGHT_DEFAULT, label_bytes,
 };
 
 pub use self::held::HeldBack;
@@ -105,11 +105,11 @@ impl Index {
         self.spawns.change(old, new);
         self.held.change(old, new);
         if let Some(old) = old {
-            self.job_bytes -= inline_bytes(old);
+            self.job_bytes -= old.inline_bytes();
             self.text_bytes -= label_bytes(&old.labels);
         }
         if let Some(new) = new {
-            self.job_bytes += inline_bytes(new);
+            self.job_bytes += new.inline_bytes();
             self.text_bytes += label_bytes(&new.labels);
         }
         if old.map(|job| job.status) != new.map(|job| job.status) {
@@ -331,15 +331,6 @@ impl Index {
             }
         }
     }
-}
-
-/// Bytes of a job that count against the bound of the state.
-pub(crate) fn inline_bytes(job: &Job) -> u64 {
-    let output = job.output.as_ref().map_or(0, |payload| payload.inline_bytes());
-    let stream = job.stream.as_ref().map_or(0, |payload| payload.inline_bytes());
-    let journal = job.journal.as_ref().map_or(0, |journal| journal.bytes());
-    let context = job.context.as_ref().map_or(0, Payload::inline_bytes);
-    job.input.inline_bytes() + output + stream + journal + context + job.metadata.len() as u64
 }
 
 /// Bytes of an agent version's texts beside its contract.
