@@ -5,9 +5,9 @@ use std::sync::Arc;
 use atlas_types::{AgentVersion, ClusterConfig, Event, EventRecord, Node, NodeHealth, Object, Timestamp};
 use serde_json::{Value, json};
 
-use crate::questions::shown as shown_question;
-use crate::view::{View, change_word, write_frame};
 use crate::{Error, Service, json, runs};
+use atlas_records::shown_question;
+use atlas_records::{View, change_word, write_frame};
 
 /// The subject of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -132,7 +132,7 @@ impl Service {
         json::string(out, &name_of(&record.event));
         out.push(b',');
         if let Event::Job { change, old_status, job } = &record.event {
-            let shown = self.show(Arc::clone(job), View::Plain, None).await?;
+            let shown = self.shared.records.show(Arc::clone(job), View::Plain, None).await?;
             let mut frame = Vec::with_capacity(1024);
             write_frame(&mut frame, &shown, *old_status, record.at, Some(*change), View::Full);
             out.extend_from_slice(frame.get(1..).unwrap_or_default());

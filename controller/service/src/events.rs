@@ -114,7 +114,7 @@ pub struct JobStream {
 impl Service {
     /// A change with the data for its frame.
     pub async fn show_change(&self, change: &Change) -> Result<Shown, Error> {
-        self.show(change.job.clone(), View::Plain, None).await
+        self.shared.records.show(change.job.clone(), View::Plain, None).await
     }
 
     /// Opens the stream of one job.

@@ -33,7 +33,7 @@ pub(crate) async fn events(shared: Arc<Shared>) {
                 record_metrics(&shared.metrics, &batch.events);
                 models.record(&shared.metrics, &batch.state, &batch.events);
                 shared.upkeep.wanted().note(&batch.events);
-                shared.questions.note(&batch.events);
+                shared.records.question_signal().note(&batch.events);
                 shared.stats.record(&batch.events, *synced.borrow());
                 shared.events.push(&batch.events);
                 inbound::forget(&shared, &batch);
@@ -53,18 +53,18 @@ fn is_awaited(shared: &Shared, batch: &AppliedBatch) -> bool {
     let job = |event: &EventRecord| matches!(event.event, Event::Job { .. });
     let end = |event: &EventRecord| matches!(&event.event, Event::Job { job, .. } if settled(job));
     (shared.events.has_readers() && batch.events.iter().any(job))
-        || (batch.events.iter().any(end) && !shared.waiters.is_empty())
+        || (batch.events.iter().any(end) && !shared.records.waiters().is_empty())
 }
 
 fn release(shared: &Shared, batch: &AppliedBatch) {
-    if shared.waiters.is_empty() {
+    if shared.records.waiters().is_empty() {
         return;
     }
     for event in batch.events.iter() {
         if let Event::Job { job, .. } = &event.event
             && settled(job)
         {
-            shared.waiters.release(job);
+            shared.records.waiters().release(job);
         }
     }
 }
@@ -79,13 +79,13 @@ fn missed(shared: &Shared, state: &State) {
     shared.events.reset(state.event_seq());
     shared.stats.missed(state);
     shared.upkeep.wanted().note_all();
-    shared.questions.note_all();
-    for id in shared.waiters.jobs() {
+    shared.records.question_signal().note_all();
+    for id in shared.records.waiters().jobs() {
         match state.job(id) {
-            Some(job) if settled(job) => shared.waiters.release(job),
+            Some(job) if settled(job) => shared.records.waiters().release(job),
             Some(_) => {}
             // The job has not been submitted yet, or it has ended and left the state. The history then has it.
-            None => shared.waiters.give_up(id),
+            None => shared.records.waiters().give_up(id),
         }
     }
 }

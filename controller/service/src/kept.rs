@@ -3,19 +3,15 @@
 mod bearers;
 mod decided;
 mod deliveries;
-mod evals;
 mod event_log;
 mod needs;
 mod policies;
-mod question_signal;
 
 pub use self::bearers::{BearerRefused, Bearers};
 pub use self::deliveries::HookSender;
 
 pub(crate) use self::decided::{ChainOrchestrators, remember};
 pub(crate) use self::deliveries::{CALLS_MAX, Deliveries, Delivery, Outcome, short};
-pub(crate) use self::evals::Evals;
 pub(crate) use self::event_log::EventLog;
 pub(crate) use self::needs::{Needs, Verdict};
 pub(crate) use self::policies::{Policies, Policy, rules_of};
-pub(crate) use self::question_signal::QuestionSignal;

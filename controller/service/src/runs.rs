@@ -27,8 +27,8 @@ use bytes::Bytes;
 use serde_json::Value;
 use tokio::sync::broadcast::error::RecvError;
 
-use crate::view::View;
 use crate::{Caller, Consistency, Error, Service, json};
+use atlas_records::View;
 
 pub(crate) use carry::carry;
 pub(crate) use drive::drive;

@@ -12,23 +12,19 @@ use atlas_identity::{Authentication, Authenticator};
 use atlas_lines::{JobLogs, Streams};
 use atlas_platform::{ModelLimits, Stats};
 use atlas_raft::Handle;
+use atlas_records::Records;
 use atlas_state::State;
 use atlas_telemetry::Metrics;
 use atlas_types::{Digest, EventSeq, JobId, Outcome, Payload, Request};
 use atlas_upkeep::Upkeep;
 use atlas_vault::{Keys, Vault};
 use bytes::Bytes;
-use tokio::sync::Semaphore;
 
 use crate::contracts::Contracts;
 use crate::externals::Externals;
-use crate::kept::{Bearers, ChainOrchestrators, Deliveries, Evals, EventLog, Needs, Policies, QuestionSignal};
+use crate::kept::{Bearers, ChainOrchestrators, Deliveries, EventLog, Needs, Policies};
 use crate::series::{AGENTS_MAX, Series};
-use crate::waiters::Waiters;
 use crate::{Caller, Consistency, Error, Limits};
-
-/// Explanations of jobs that are made at one time.
-const EXPLANATIONS_MAX: usize = 2;
 
 /// The parts from which a service is made.
 pub struct Parts {
@@ -69,20 +65,16 @@ pub(crate) struct Shared {
     pub(crate) desk: Arc<Desk>,
     pub(crate) upkeep: Arc<Upkeep>,
     pub(crate) contracts: Contracts,
-    pub(crate) waiters: Waiters,
-    pub(crate) questions: QuestionSignal,
+    pub(crate) records: Records,
     pub(crate) events: EventLog,
     pub(crate) logs: JobLogs,
     pub(crate) stats: Stats,
     /// The agents with series of their own.
     pub(crate) agent_series: Mutex<Series<1>>,
-    pub(crate) evals: Evals,
     pub(crate) policies: Policies,
-    /// One permit for each explanation of a job that is made at one time.
-    pub(crate) explanations: Semaphore,
     pub(crate) bearers: Bearers,
     pub(crate) needs: Needs,
-    pub(crate) model_limits: ModelLimits,
+    pub(crate) model_limits: Arc<ModelLimits>,
     pub(crate) vault: Arc<Vault>,
     pub(crate) authenticator: Authenticator,
     pub(crate) chain_orchestrators: ChainOrchestrators,
@@ -124,24 +116,23 @@ impl Service {
         let desk = Arc::new(desk);
         let upkeep = Arc::new(Upkeep::new(desk.clone()));
         let logs = JobLogs::new(desk.clone());
+        let (model_limits, stats) = (Arc::<ModelLimits>::default(), Stats::default());
+        let records = Records::new(desk.clone(), logs.clone(), model_limits.clone(), stats.clone());
         let authenticator = Authenticator::new(desk.clone(), authentication, issuers.clone());
         let vault = Arc::new(Vault::new(desk.clone(), keys, issuers));
         let shared = Shared {
             desk,
             upkeep,
             contracts: Contracts::default(),
-            waiters: Waiters::default(),
-            questions: QuestionSignal::default(),
+            records,
             events,
             logs,
-            stats: Stats::default(),
+            stats,
             agent_series: Mutex::new(Series::new(AGENTS_MAX)),
-            evals: Evals::default(),
             policies: Policies::default(),
-            explanations: Semaphore::new(EXPLANATIONS_MAX),
             bearers: Bearers::default(),
             needs: Needs::default(),
-            model_limits: ModelLimits::default(),
+            model_limits,
             vault,
             authenticator,
             chain_orchestrators: ChainOrchestrators::default(),

@@ -155,7 +155,7 @@ impl Service {
     async fn family_end(&self, child: &Child) -> Result<SpawnEnd, Error> {
         let mut id = child.job;
         loop {
-            let mut waiter = self.shared.waiters.wait(id);
+            let mut waiter = self.shared.records.waiters().wait(id);
             let state = self.state(Consistency::Stale).await?;
             let job = match state.job(id) {
                 Some(job) => job.clone(),

@@ -3,6 +3,7 @@
 mod identity;
 mod lines;
 mod platform;
+mod records;
 mod trail;
 mod upkeep;
 mod vault;

@@ -50,6 +50,8 @@ pub struct Submission {
     pub budget_nanodollars: Option<u64>,
     /// Whether it waits while no registered node could run it; none for what its namespace says. Without waiting it fails.
     pub waits_for_node: Option<bool>,
+    /// What it is about, a sentence for people.
+    pub title: Option<Arc<str>>,
     /// What happens to its questions to people. A spawned job has the rule of its parent.
     pub questions: QuestionRule,
     /// The conversation that the caller names.
@@ -96,6 +98,7 @@ impl Submission {
             not_before: None,
             budget_nanodollars: None,
             waits_for_node: None,
+            title: None,
             questions: QuestionRule::Fail,
             continues: None,
             bearer: false,
@@ -115,6 +118,7 @@ impl Submission {
             questions: job.questions.clone(),
             budget_nanodollars: job.budget_nanodollars,
             waits_for_node: Some(job.waits_for_node),
+            title: job.title.clone(),
             ..Self::new(job.agent.clone(), input)
         }
     }
@@ -131,6 +135,7 @@ impl Submission {
             bearer: self.bearer,
             budget_nanodollars: self.budget_nanodollars,
             questions: self.questions.clone(),
+            title: self.title.clone(),
             ..SubmitJob::new(id, self.agent.clone(), verdict, input)
         }
     }
@@ -177,6 +182,9 @@ impl Submission {
         }
         if let Some(waits) = self.waits_for_node {
             text.push_str(&format!("waits for a node {waits}\0"));
+        }
+        if let Some(title) = &self.title {
+            text.push_str(&format!("title {title}\0"));
         }
         if self.questions != QuestionRule::Fail {
             text.push_str(&format!("questions {}\0", self.questions));

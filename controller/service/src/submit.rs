@@ -18,8 +18,8 @@ use crate::contracts::Known;
 use crate::inbound::Intended;
 use crate::policy::{Operation, PolicyOperation};
 use crate::versions::{resolve, unknown_agent};
-use crate::view::{Shown, View};
 use crate::{Caller, Consistency, Error, Service, Submission, runs};
+use atlas_records::{Shown, View};
 
 /// A submission in progress, and its result.
 pub(crate) struct Draft<'s> {
@@ -139,7 +139,7 @@ impl Service {
         }
         // The id is drawn here, so that the waiter is registered before the job can end.
         let id = self.draw_id();
-        let mut waiter = self.shared.waiters.wait(id);
+        let mut waiter = self.shared.records.waiters().wait(id);
         let submitted = self.submit_by(caller, &submission, Intended { id, stays: false }, read).await?;
         if submitted != id {
             return self.wait(caller, submitted, View::Plain, timeout).await;
@@ -148,7 +148,7 @@ impl Service {
         tokio::select! {
             biased;
             ended = waiter.ended() => match ended {
-                Some(job) if job.status.is_terminal() => self.show(job, View::Plain, None).await,
+                Some(job) if job.status.is_terminal() => self.shared.records.show(job, View::Plain, None).await,
                 _ => {
                     drop(waiter);
                     self.wait(caller, id, View::Plain, timeout).await

@@ -78,24 +78,8 @@ impl Node {
     /// A job that ends at once, because no agent has its name.
     async fn job(&self, id: u64, input: Payload) {
         let failure = Failure { kind: FailureKind::NoAgent, error: "no such agent".into() };
-        let command = SubmitJob {
-            id: JobId(id),
-            agent: "nobody".parse().expect("a name"),
-            verdict: Verdict::Refused { pin: None, failure },
-            input,
-            priority: 0,
-            metadata: b"{}".as_slice().into(),
-            labels: Arc::default(),
-            execution_timeout: None,
-            spawner: None,
-            not_before: None,
-            bearer: false,
-            budget_nanodollars: None,
-            waits_for_node: false,
-            context: None,
-            questions: atlas_types::QuestionRule::Fail,
-            policies: Vec::new(),
-        };
+        let (agent, verdict) = ("nobody".parse().expect("a name"), Verdict::Refused { pin: None, failure });
+        let command = SubmitJob::new(JobId(id), agent, verdict, input);
         self.propose(Command::SubmitJob(command)).await;
     }
 

@@ -20,8 +20,8 @@ use atlas_types::{
 use serde_json::{Map, Value, json};
 
 use crate::versions::unknown_agent;
-use crate::view::View;
 use crate::{Caller, Consistency, Error, Service};
+use atlas_records::View;
 
 pub use self::hook::{HOOK_HEADERS, HookAnswer, HookCall};
 pub(crate) use self::leader::fire;

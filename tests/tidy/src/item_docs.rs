@@ -6,7 +6,7 @@ use std::path::Path;
 use crate::tree;
 
 /// Crates whose public items others read.
-const CRATES: [&str; 35] = [
+const CRATES: [&str; 36] = [
     "agents/bundled",
     "agents/contract",
     "agents/model",
@@ -28,6 +28,7 @@ const CRATES: [&str; 35] = [
     "controller/vault",
     "controller/upkeep",
     "controller/platform",
+    "controller/records",
     "controller/service",
     "controller/state",
     "proto/env",

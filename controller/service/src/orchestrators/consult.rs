@@ -72,7 +72,7 @@ impl Service {
 
         let id = self.draw_id();
         let pin = AgentPin { version: agent.version, digest: agent.digest };
-        let mut waiter = self.shared.waiters.wait(id);
+        let mut waiter = self.shared.records.waiters().wait(id);
         let command = ConsultOrchestrator { id, agent: agent.name.clone(), pin, input, timeout };
         let caller = on_behalf::cluster_in(agent.namespace.clone());
         match self.propose(caller.request(Command::ConsultOrchestrator(command))).await? {
@@ -105,7 +105,7 @@ impl Service {
 
     /// A job as orchestrators see it.
     pub(super) async fn told_job(&self, job: Arc<Job>) -> Result<Value, Error> {
-        let shown = self.show(job, View::Plain, None).await?;
+        let shown = self.shared.records.show(job, View::Plain, None).await?;
         let mut text = Vec::new();
         shown.write(&mut text, View::Plain);
         serde_json::from_slice(&text).map_err(|error| Error::internal("read a job", &error))

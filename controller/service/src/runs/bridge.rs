@@ -19,8 +19,8 @@ use serde_json::json;
 
 use super::drive::caller_of;
 use crate::Submission;
-use crate::view::View;
 use crate::{Caller, Error, Service};
+use atlas_records::View;
 
 /// The tier whose model converts outputs.
 pub(super) const TIER: &str = "fast";

@@ -2,8 +2,9 @@
 
 use serde_json::{Value, json};
 
-use crate::traces::{is_traced, seconds};
 use crate::{Caller, Consistency, Error, Service};
+use atlas_records::is_traced;
+use atlas_types::Timestamp;
 
 /// Most traces of jobs in one.
 const JOBS_MAX: usize = 500;
@@ -27,7 +28,7 @@ impl Service {
                 let Ok(job) = self.shared.job_in(caller, &state, id).await else { break };
                 next = job.successor;
                 if is_traced(&job) {
-                    steps.push(self.trace_of(&state, job).await?);
+                    steps.push(self.shared.records.trace_of(&state, job).await?);
                 }
             }
         }
@@ -57,4 +58,8 @@ impl Service {
             "steps": steps,
         }))
     }
+}
+
+fn seconds(time: Timestamp) -> f64 {
+    if time == Timestamp::NOT_YET { 0.0 } else { time.0 as f64 / 1e6 }
 }

@@ -2,9 +2,9 @@
 
 use serde_json::Value;
 
-use crate::tree::{JOBS_MAX, write_all};
-use crate::view::View;
 use crate::{Caller, Consistency, Error, Service};
+use atlas_records::View;
+use atlas_records::{JOBS_MAX, write_all};
 
 impl Service {
     /// The run in its full view as JSON text, with the trees of its steps' jobs in `children`.
@@ -18,7 +18,7 @@ impl Service {
                 break;
             }
             // A job that is not kept any more is named in `step_jobs`.
-            if let Ok(tree) = self.tree_in(caller, &state, step.job, &mut left).await {
+            if let Ok(tree) = self.shared.records.tree_in(caller, &state, step.job, &mut left).await {
                 children.push(tree);
             }
         }

@@ -5,8 +5,7 @@ use std::time::Duration;
 
 use atlas_limiter::{Grant, Session};
 use atlas_platform::{ModelLimits, NodeAction, WorkFilter};
-use atlas_state::State;
-use atlas_types::{Job, JobId};
+use atlas_types::JobId;
 use serde_json::Value;
 
 use crate::{Caller, Consistency, Error, LeadershipLost, Service};
@@ -66,11 +65,6 @@ impl Service {
     /// Which limit of a model an attempt of a job waits for, as the leader knows.
     pub fn model_wait_here(&self, job: JobId) -> Result<Option<String>, LeadershipLost> {
         atlas_platform::model_wait_here(&self.shared, &self.shared.model_limits, job)
-    }
-
-    /// The same of a job on any member. None also if the leader does not answer soon.
-    pub(crate) async fn model_wait(&self, state: &State, job: &Job) -> Option<String> {
-        atlas_platform::model_wait(&self.shared, &self.shared.model_limits, state, job).await
     }
 }
 

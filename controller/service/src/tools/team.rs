@@ -9,8 +9,8 @@ use bytes::Bytes;
 use serde_json::{Value, json};
 
 use super::{Call, NoResult};
-use crate::questions::open_below;
 use crate::{Consistency, Error, NewMessage, Service};
+use atlas_records::open_below;
 
 impl Service {
     /// Answers the worker of a job of a team.
@@ -26,7 +26,7 @@ impl Service {
                 Ok(questions(&state, job.id).iter().map(|question| shown(&state, question)).collect())
             }
             "asked" => {
-                self.helper_asked(job.id).await;
+                self.shared.records.helper_asked(job.id).await;
                 Ok(json!({}))
             }
             "reply" => self.team_reply(call, job).await,
@@ -93,7 +93,7 @@ impl Service {
         };
         let Some(question) = question else { return gone() };
         let reply = Value::String(call.text("reply").to_owned());
-        match self.answer_for(&call.caller, question.id, &reply, true).await {
+        match self.shared.records.answer_for(&call.caller, question.id, &reply, true).await {
             Ok(_) => {
                 let agent = state.job(question.job).map(|job| job.agent.to_string()).unwrap_or_default();
                 let message = format!("Reply sent to agent '{agent}' for escalation '{id}'");

@@ -7,9 +7,9 @@ use serde_json::{Value, json};
 
 use super::{Call, NoResult};
 use crate::contracts::Known;
-use crate::questions::ruled;
 use crate::{Error, Service};
 use atlas_api::catalogue::UNATTENDED;
+use atlas_records::ruled;
 
 /// What these tools' names start with.
 const PREFIX: &str = "user__";
@@ -60,8 +60,8 @@ impl Service {
         let Some(lease) = &job.lease else { return Err(NoResult::Refused("the lease is outdated".to_owned())) };
         let command =
             AskQuestion { job: job.id, node: lease.node.clone(), token: lease.token, key, ask: Arc::clone(&ask) };
-        let id = self.ask(&call.caller, command).await?;
-        let question = match self.question_end(id).await {
+        let id = self.shared.records.ask(&call.caller, command).await?;
+        let question = match self.shared.records.question_end(id).await {
             // It is closed with its job, which is being stopped.
             Err(Error::UnknownQuestion) => return Err(NoResult::Refused("the lease is outdated".to_owned())),
             question => question?,

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use atlas_api::words;
+use atlas_desk::json;
 use atlas_duty::Why;
 use atlas_state::State;
 use atlas_types::{
@@ -12,7 +13,6 @@ use atlas_types::{
 };
 use bytes::Bytes;
 
-use crate::json;
 use crate::outage::{self, Outage};
 use crate::questions::{approvals_needed, open_below};
 
@@ -53,7 +53,7 @@ impl Shown {
     }
 
     /// A job whose payloads are all inline.
-    pub(crate) fn inline(job: Arc<Job>) -> Self {
+    pub fn inline(job: Arc<Job>) -> Self {
         let usage = job.journal.as_ref().map(|journal| journal.usage()).unwrap_or_default();
         Self { job, artifacts: Vec::new(), waiting: None, usage, tree: None, questions: Vec::new() }
     }
@@ -140,6 +140,9 @@ impl Shown {
         debug_assert!(words::REASONS.contains(&word), "{word} is described");
         text(out, ",\"reason\":", word);
         text(out, ",\"waiting_for\":", sentence);
+        if let Some(title) = &job.title {
+            text(out, ",\"title\":", title);
+        }
         text(out, ",\"namespace\":", job.namespace.as_str());
         text(out, ",\"agent_version\":", &job.pin.as_ref().map(|pin| pin.version.to_string()).unwrap_or_default());
         text(out, ",\"digest\":", &job.pin.as_ref().map(|pin| pin.digest.to_string()).unwrap_or_default());
@@ -359,7 +362,7 @@ pub(crate) fn waiting(state: &State, job: &Job) -> Option<(&'static str, String)
     Some((word, sentence))
 }
 
-pub(crate) fn change_word(change: JobChange) -> &'static str {
+pub fn change_word(change: JobChange) -> &'static str {
     match change {
         JobChange::Submitted => "submitted",
         JobChange::Granted => "granted",

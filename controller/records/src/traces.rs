@@ -7,14 +7,14 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use atlas_contract::Eval;
+use atlas_desk::{Caller, Consistency, Error};
 use atlas_history::JobFilter;
 use atlas_state::State;
 use atlas_types::{AgentName, EventSeq, Job, JobStatus, Micros, Timestamp};
 use serde_json::{Map, Value, json};
 
-use crate::ids::is_execution;
+use crate::Records;
 use crate::view::{Shown, View};
-use crate::{Caller, Consistency, Error, Service};
 
 /// The newest traces that a list reaches.
 const KEPT: usize = 5_000;
@@ -29,7 +29,7 @@ pub struct TraceQuery {
     pub limit: usize,
 }
 
-impl Service {
+impl Records {
     /// The traces of the jobs that ended last, the latest first.
     pub async fn traces(
         &self,
@@ -37,8 +37,8 @@ impl Service {
         query: &TraceQuery,
         consistency: Consistency,
     ) -> Result<Vec<Value>, Error> {
-        let state = self.state(consistency).await?;
-        let limit = query.limit.clamp(1, self.shared.limits.list_max.min(KEPT));
+        let state = self.desk.state(consistency).await?;
+        let limit = query.limit.clamp(1, self.desk.limits.list_max.min(KEPT));
         let mut jobs = self.ended_in_state(caller, &state, query);
         let filter = JobFilter {
             namespace: Some(caller.namespace.clone()),
@@ -48,10 +48,10 @@ impl Service {
             limit: limit + jobs.len(),
             ..JobFilter::default()
         };
-        let archived = self.shared.archived_list(&state, filter).await?;
+        let archived = self.desk.archived_list(&state, filter).await?;
         let archived = archived.into_iter().filter(|listed| state.job(listed.id).is_none());
         let events: Vec<EventSeq> = archived.take(limit).map(|listed| listed.event).collect();
-        jobs.extend(self.shared.archived_by(&state, events).await?);
+        jobs.extend(self.desk.archived_by(&state, events).await?);
         jobs.sort_by_key(|job| std::cmp::Reverse((job.completed_at, job.queue_seq)));
         let mut traces = Vec::with_capacity(limit.min(jobs.len()));
         for job in jobs.into_iter().take(limit) {
@@ -60,16 +60,12 @@ impl Service {
         Ok(traces)
     }
 
-    /// The trace of a job; none for a job that is unknown, has not ended or was cancelled. For the id of a run of a chain, the trace
-    /// of that.
+    /// The trace of a job; none for a job that is unknown, has not ended or was cancelled.
     pub async fn trace(&self, caller: &Caller, id: &str, consistency: Consistency) -> Result<Value, Error> {
-        if is_execution(id) {
-            return self.chain_trace(caller, id, consistency).await;
-        }
         let unknown = |error| if matches!(error, Error::UnknownJob) { Error::UnknownTrace } else { error };
-        let id = self.job_id(caller, id).await.map_err(unknown)?;
-        let state = self.state(consistency).await?;
-        let job = self.shared.job_in(caller, &state, id).await.map_err(unknown)?;
+        let id = self.desk.job_id(caller, id).await.map_err(unknown)?;
+        let state = self.desk.state(consistency).await?;
+        let job = self.desk.job_in(caller, &state, id).await.map_err(unknown)?;
         if !is_traced(&job) {
             return Err(Error::UnknownTrace);
         }
@@ -84,7 +80,7 @@ impl Service {
         jobs.filter(|job| query.agent.as_ref().is_none_or(|agent| job.agent == *agent)).cloned().collect()
     }
 
-    pub(crate) async fn trace_of(&self, state: &State, job: Arc<Job>) -> Result<Value, Error> {
+    pub async fn trace_of(&self, state: &State, job: Arc<Job>) -> Result<Value, Error> {
         let checks = self.checks(&job).await?;
         let shown = self.show(job.clone(), View::Full, Some(state)).await?;
         let results = match (checks, shown.output()) {
@@ -98,13 +94,13 @@ impl Service {
     /// The checks of the agent version that a completed job ran; none if its package is gone or has none.
     async fn checks(&self, job: &Job) -> Result<Option<Arc<Eval>>, Error> {
         let Some(pin) = job.pin.as_ref().filter(|_| job.status == JobStatus::Completed) else { return Ok(None) };
-        if let Some(known) = self.shared.evals.get(pin.digest) {
+        if let Some(known) = self.evals.get(pin.digest) {
             return Ok(known);
         }
         // A package that was deleted, or that no member has at the moment, must not hide the trace.
-        let Ok(package) = self.artifact(pin.digest).await else { return Ok(None) };
+        let Ok(package) = self.desk.artifact(pin.digest).await else { return Ok(None) };
         let agent = job.agent.to_string();
-        let read = self.shared.env.spawn_blocking("read-package", move || {
+        let read = self.desk.env.spawn_blocking("read-package", move || {
             let file = atlas_package::file_of(&package, atlas_contract::EVAL_FILE).ok()??;
             match Eval::parse(&file, &agent) {
                 Ok(eval) => Some(Arc::new(eval)),
@@ -115,13 +111,13 @@ impl Service {
             }
         });
         let eval = read.join().await.map_err(|_| Error::Internal)?;
-        self.shared.evals.put(pin.digest, eval.clone());
+        self.evals.put(pin.digest, eval.clone());
         Ok(eval)
     }
 }
 
 /// Whether a job has a trace.
-pub(crate) fn is_traced(job: &Job) -> bool {
+pub fn is_traced(job: &Job) -> bool {
     matches!(job.status, JobStatus::Completed | JobStatus::Failed)
 }
 
@@ -161,7 +157,7 @@ fn milliseconds(time: Micros) -> f64 {
     time.0 as f64 / 1e3
 }
 
-pub(crate) fn seconds(time: Timestamp) -> f64 {
+fn seconds(time: Timestamp) -> f64 {
     if time == Timestamp::NOT_YET { 0.0 } else { time.0 as f64 / 1e6 }
 }
 

@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
+use atlas_desk::{Caller, Consistency, Error, json};
 use atlas_format::decode_steps;
 use atlas_types::{Job, JobId, PayloadBody, Step, StepKey, StepKind, StepUsage};
 use bytes::Bytes;
 
-use crate::{Caller, Consistency, Error, Service, json};
+use crate::Records;
 
 /// Outcomes beyond so many bytes of a page are left out.
 const PAGE_BYTES_MAX: usize = 4 << 20;
@@ -40,7 +41,7 @@ struct Row {
     outcome: Option<Bytes>,
 }
 
-impl Service {
+impl Records {
     /// The recorded steps of a job, whether it runs, has ended, or is in the history only.
     pub async fn steps(
         &self,
@@ -49,17 +50,17 @@ impl Service {
         query: StepQuery,
         consistency: Consistency,
     ) -> Result<Steps, Error> {
-        let state = self.state(consistency).await?;
-        let job: Arc<Job> = self.shared.job_in(caller, &state, id).await?;
+        let state = self.desk.state(consistency).await?;
+        let job: Arc<Job> = self.desk.job_in(caller, &state, id).await?;
         let journal = state.journal(id).or(job.journal.as_ref()).cloned().unwrap_or_default();
         let first = query.after.map_or(0, |after| after.saturating_add(1)).min(journal.next());
-        let last = journal.next().min(first.saturating_add(query.limit.min(self.shared.limits.list_max) as u64));
+        let last = journal.next().min(first.saturating_add(query.limit.min(self.desk.limits.list_max) as u64));
         let mut page = Steps { first, ..Steps::default() };
         let mut from = 0;
         for fold in &journal.folds {
             // Folds are read as far as they hold some of the steps, one at a time.
             if fold.upto > first && from < last {
-                let bytes = self.bytes(&fold.artifact).await?;
+                let bytes = self.desk.bytes(&fold.artifact).await?;
                 let folded = decode_steps(&bytes).map_err(|error| Error::internal("read folded steps", &error))?;
                 self.add(&mut page, from, &folded, first..last).await?;
             }
@@ -83,7 +84,7 @@ impl Service {
                 PayloadBody::Artifact { size_bytes, .. } => *size_bytes,
             };
             let room = page.bytes < PAGE_BYTES_MAX;
-            let outcome = if room { Some(self.bytes(&step.outcome).await?) } else { None };
+            let outcome = if room { Some(self.desk.bytes(&step.outcome).await?) } else { None };
             page.bytes += outcome.as_ref().map_or(0, Bytes::len);
             page.rows.push(Row { kind: step.kind, key: step.key, usage: step.usage, size_bytes, outcome });
         }

@@ -2,14 +2,15 @@
 
 use std::sync::Arc;
 
+use atlas_desk::{Caller, Consistency, Error};
 use atlas_state::State;
 use atlas_types::{Job, JobId, StepUsage};
 
+use crate::Records;
 use crate::view::{Shown, View, waiting};
-use crate::{Caller, Consistency, Error, Service};
 
 /// The most jobs in one tree.
-pub(crate) const JOBS_MAX: usize = 1_000;
+pub const JOBS_MAX: usize = 1_000;
 /// When the JSON of a tree has reached this size, further jobs are left out.
 const BYTES_MAX: usize = 4 << 20;
 
@@ -22,28 +23,22 @@ pub struct Tree {
     retries: Vec<Tree>,
 }
 
-impl Service {
+impl Records {
     /// The tree of a job, as far as it is in the state: ended jobs leave the state after a while, together with their
     /// children.
     pub async fn tree(&self, caller: &Caller, id: JobId, consistency: Consistency) -> Result<Tree, Error> {
-        let state = self.state(consistency).await?;
+        let state = self.desk.state(consistency).await?;
         self.tree_in(caller, &state, id, &mut { JOBS_MAX }).await
     }
 
     /// The same with at most `left` jobs.
-    pub(crate) async fn tree_in(
-        &self,
-        caller: &Caller,
-        state: &State,
-        id: JobId,
-        left: &mut usize,
-    ) -> Result<Tree, Error> {
-        let root = self.shared.job_in(caller, state, id).await?;
+    pub async fn tree_in(&self, caller: &Caller, state: &State, id: JobId, left: &mut usize) -> Result<Tree, Error> {
+        let root = self.desk.job_in(caller, state, id).await?;
         // A retry of a spawned job is a child of the same parent.
         let mut next = root.successor.filter(|_| root.spawned.is_none());
         let mut family = tree(state, root, left);
         while let Some(id) = next.filter(|_| *left > 0) {
-            let Ok(job) = self.shared.job_in(caller, state, id).await else { break };
+            let Ok(job) = self.desk.job_in(caller, state, id).await else { break };
             next = job.successor;
             family.retries.push(tree(state, job, left));
         }
@@ -110,7 +105,7 @@ impl Tree {
 }
 
 /// Appends trees with commas between them, as long as there is room.
-pub(crate) fn write_all(trees: &[Tree], out: &mut Vec<u8>) {
+pub fn write_all(trees: &[Tree], out: &mut Vec<u8>) {
     for (index, tree) in trees.iter().enumerate() {
         if out.len() >= BYTES_MAX {
             break;

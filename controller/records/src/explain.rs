@@ -2,34 +2,33 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
+use atlas_desk::{Caller, Consistency, Error};
 use atlas_duty::{Ask, Change, Counterfactual, More, Why};
 use atlas_platform::Stats;
 use atlas_state::State;
 use atlas_types::{AgentName, FailureKind, Job, JobId, JobStatus, Timestamp, Wait};
 use serde_json::{Map, Value, json};
 
+use crate::Records;
 use crate::view::{reason_word, waiting};
-use crate::{Caller, Consistency, Error, Service};
 
-impl Service {
+impl Records {
     /// Explains a job. What would start it is the planner's answer on the state that was read; estimates come from the durations
     /// that this controller has measured since its start.
     pub async fn explain(&self, caller: &Caller, id: JobId, consistency: Consistency) -> Result<Value, Error> {
-        let state = self.state(consistency).await?;
-        let job = self.shared.job_in(caller, &state, id).await?;
-        let now = self.shared.env.clock.wall();
+        let state = self.desk.state(consistency).await?;
+        let job = self.desk.job_in(caller, &state, id).await?;
+        let now = self.desk.env.clock.wall();
         if let Some(sentence) = self.model_wait(&state, &job).await {
-            let mut shown = explained(&state, &self.shared.stats, &job, now);
+            let mut shown = explained(&state, &self.stats, &job, now);
             shown["waiting_for"] = sentence.into();
             return Ok(shown);
         }
         // Each is many plans. Two at a time leave the other cores to those that plan for real.
-        let _permit = self.shared.explanations.acquire().await.map_err(|_| Error::Internal)?;
-        let shared = Arc::clone(&self.shared);
-        let explained =
-            self.shared.env.spawn_blocking("explain-job", move || explained(&state, &shared.stats, &job, now));
+        let _permit = self.explanations.acquire().await.map_err(|_| Error::Internal)?;
+        let stats = self.stats.clone();
+        let explained = self.desk.env.spawn_blocking("explain-job", move || explained(&state, &stats, &job, now));
         explained.join().await.map_err(|_| Error::Internal)
     }
 }

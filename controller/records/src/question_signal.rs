@@ -4,7 +4,7 @@ use atlas_types::{Event, EventRecord};
 use tokio::sync::watch;
 
 /// Tells when a question is asked or ends.
-pub(crate) struct QuestionSignal(watch::Sender<()>);
+pub struct QuestionSignal(watch::Sender<()>);
 
 impl Default for QuestionSignal {
     fn default() -> Self {
@@ -14,12 +14,12 @@ impl Default for QuestionSignal {
 
 impl QuestionSignal {
     /// Wakes with the next question that is asked or ends.
-    pub(crate) fn subscribe(&self) -> watch::Receiver<()> {
+    pub fn subscribe(&self) -> watch::Receiver<()> {
         self.0.subscribe()
     }
 
     /// Wakes whoever waits, if one of the events is about a question.
-    pub(crate) fn note(&self, events: &[EventRecord]) {
+    pub fn note(&self, events: &[EventRecord]) {
         let is_one =
             |record: &EventRecord| matches!(record.event, Event::QuestionAsked { .. } | Event::QuestionEnded { .. });
         if events.iter().any(is_one) {
@@ -28,7 +28,7 @@ impl QuestionSignal {
     }
 
     /// Wakes whoever waits: events were missed.
-    pub(crate) fn note_all(&self) {
+    pub fn note_all(&self) {
         self.0.send_replace(());
     }
 }

@@ -10,7 +10,7 @@ type Waiting = HashMap<JobId, Vec<(u64, oneshot::Sender<Arc<Job>>)>>;
 
 /// All callers that wait at this controller. Cheap to clone.
 #[derive(Clone, Default)]
-pub(crate) struct Waiters {
+pub struct Waiters {
     inner: Arc<Mutex<Inner>>,
 }
 
@@ -21,7 +21,7 @@ struct Inner {
 }
 
 /// One caller's registration. Dropping it removes the registration.
-pub(crate) struct Waiter {
+pub struct Waiter {
     waiters: Waiters,
     job: JobId,
     number: u64,
@@ -31,7 +31,7 @@ pub(crate) struct Waiter {
 impl Waiters {
     /// Registers a waiter. Register before checking whether the job has ended, because the end could otherwise be
     /// missed.
-    pub(crate) fn wait(&self, job: JobId) -> Waiter {
+    pub fn wait(&self, job: JobId) -> Waiter {
         let (release, released) = oneshot::channel();
         let mut inner = self.lock();
         let number = inner.next;
@@ -41,7 +41,7 @@ impl Waiters {
     }
 
     /// Releases all waiters for `job`.
-    pub(crate) fn release(&self, job: &Arc<Job>) {
+    pub fn release(&self, job: &Arc<Job>) {
         let waiting = self.lock().waiting.remove(&job.id);
         for (_, release) in waiting.into_iter().flatten() {
             // A caller that stopped waiting does not need the answer.
@@ -50,17 +50,17 @@ impl Waiters {
     }
 
     /// Releases all waiters for `job` without a result, so that they look the job up.
-    pub(crate) fn give_up(&self, job: JobId) {
+    pub fn give_up(&self, job: JobId) {
         self.lock().waiting.remove(&job);
     }
 
     /// True if there are no waiters, in which case a batch need not be searched.
-    pub(crate) fn is_empty(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         self.lock().waiting.is_empty()
     }
 
     /// The jobs that callers wait for. After missed events each of them is looked up.
-    pub(crate) fn jobs(&self) -> Vec<JobId> {
+    pub fn jobs(&self) -> Vec<JobId> {
         self.lock().waiting.keys().copied().collect()
     }
 
@@ -71,7 +71,7 @@ impl Waiters {
 
 impl Waiter {
     /// Waits until the job has ended; none if its end may have been missed.
-    pub(crate) async fn ended(&mut self) -> Option<Arc<Job>> {
+    pub async fn ended(&mut self) -> Option<Arc<Job>> {
         (&mut self.released).await.ok()
     }
 }

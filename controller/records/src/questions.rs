@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use atlas_api::Questions as QuestionOperation;
+use atlas_desk::{Caller, Consistency, Error};
 use atlas_identity::is_granted;
 use atlas_state::State;
 use atlas_types::{
@@ -14,8 +15,7 @@ use atlas_types::{
 };
 use serde_json::{Value, json};
 
-use crate::view::View;
-use crate::{Caller, Consistency, Error, Service, Shown};
+use crate::{Records, Shown, View};
 
 /// The most jobs below a job in which questions are looked for.
 const JOBS_MAX: usize = 1_000;
@@ -34,7 +34,7 @@ pub struct QuestionQuery {
 }
 
 /// Reading and answering.
-impl Service {
+impl Records {
     /// Questions of the caller's namespace, the oldest first.
     pub async fn questions(
         &self,
@@ -42,14 +42,14 @@ impl Service {
         query: &QuestionQuery,
         consistency: Consistency,
     ) -> Result<Vec<Arc<Question>>, Error> {
-        let state = self.state(consistency).await?;
+        let state = self.desk.state(consistency).await?;
         let admits = |question: &&Arc<Question>| query.ended || question.is_open();
-        let limit = query.limit.clamp(1, self.shared.limits.list_max);
+        let limit = query.limit.clamp(1, self.desk.limits.list_max);
         let Some(job) = query.job else {
             let found = state.questions(&caller.namespace, !query.ended, query.after);
             return Ok(found.take(limit).cloned().collect());
         };
-        self.shared.job_in(caller, &state, job).await?;
+        self.desk.job_in(caller, &state, job).await?;
         let mut found: Vec<_> =
             below(&state, job).iter().flat_map(|job| state.questions_of(*job)).filter(admits).cloned().collect();
         found.retain(|question| question.asked > query.after);
@@ -65,7 +65,7 @@ impl Service {
         id: QuestionId,
         consistency: Consistency,
     ) -> Result<Arc<Question>, Error> {
-        question_in(caller, &self.state(consistency).await?, id)
+        question_in(caller, &self.desk.state(consistency).await?, id)
     }
 
     /// Answers a question. A text that the answer stands for is accepted where `is_text` is set: the words of a person.
@@ -81,14 +81,14 @@ impl Service {
     }
 
     /// The same for an agent that answers its helpers.
-    pub(crate) async fn answer_for(
+    pub async fn answer_for(
         &self,
         caller: &Caller,
         id: QuestionId,
         answer: &Value,
         is_text: bool,
     ) -> Result<Arc<Question>, Error> {
-        let state = self.shared.current().await?;
+        let state = self.desk.current().await?;
         let question = question_in(caller, &state, id)?;
         if question.rule.as_ref().is_some_and(|rule| !has_role(&state, caller, rule)) {
             return Err(Error::NotAnswerer);
@@ -103,10 +103,10 @@ impl Service {
         };
         let answer = fitted.map_err(Error::AnswerRefused)?.to_string().into_bytes().into();
         let command = Command::AnswerQuestion(AnswerQuestion { question: id, answer });
-        match self.propose(caller.request(command)).await {
-            Ok(_) => question_in(caller, &self.shared.current().await?, id),
+        match self.desk.propose(caller.request(command)).await {
+            Ok(_) => question_in(caller, &self.desk.current().await?, id),
             Err(Error::QuestionClosed(_)) => {
-                let how = question_in(caller, &self.shared.current().await?, id)
+                let how = question_in(caller, &self.desk.current().await?, id)
                     .map_or("cancelled", |question| question.status());
                 Err(Error::QuestionClosed(how))
             }
@@ -134,9 +134,9 @@ impl Service {
     }
 
     async fn asked_that(&self, id: JobId, wanted: impl Fn(&State, &Question) -> bool) -> QuestionId {
-        let mut signal = self.shared.questions.subscribe();
+        let mut signal = self.questions.subscribe();
         loop {
-            let state = self.shared.handle.applied();
+            let state = self.desk.handle.applied();
             let found = open_below(&state, id).into_iter().find(|question| wanted(&state, question));
             if let Some(question) = found {
                 return question.id;
@@ -148,10 +148,10 @@ impl Service {
     }
 
     /// Waits until a job below another one asks.
-    pub(crate) async fn helper_asked(&self, id: JobId) {
-        let mut signal = self.shared.questions.subscribe();
+    pub async fn helper_asked(&self, id: JobId) {
+        let mut signal = self.questions.subscribe();
         let is_of_helper = |question: &Arc<Question>| question.job != id && question.rule.is_none();
-        while !open_below(&self.shared.handle.applied(), id).iter().any(is_of_helper) {
+        while !open_below(&self.desk.handle.applied(), id).iter().any(is_of_helper) {
             if signal.changed().await.is_err() {
                 return std::future::pending().await;
             }
@@ -160,29 +160,29 @@ impl Service {
 
     /// The open questions of a job and of those below it.
     pub async fn open_questions(&self, caller: &Caller, id: JobId) -> Result<Vec<Arc<Question>>, Error> {
-        let state = self.shared.current().await?;
-        self.shared.job_in(caller, &state, id).await?;
+        let state = self.desk.current().await?;
+        self.desk.job_in(caller, &state, id).await?;
         Ok(open_below(&state, id))
     }
 
     /// The open questions of a job and of those below it that the caller may answer.
     pub async fn answerable(&self, caller: &Caller, id: JobId) -> Result<Vec<Arc<Question>>, Error> {
         let mut open = self.open_questions(caller, id).await?;
-        let state = self.shared.handle.applied();
+        let state = self.desk.handle.applied();
         open.retain(|question| may_answer(&state, caller, question));
         Ok(open)
     }
 
     /// Those of the questions that the caller may answer.
     pub fn of_caller(&self, caller: &Caller, questions: &[Arc<Question>]) -> Vec<Arc<Question>> {
-        let state = self.shared.handle.applied();
+        let state = self.desk.handle.applied();
         questions.iter().filter(|question| may_answer(&state, caller, question)).cloned().collect()
     }
 
     /// Waits until a question has ended.
-    pub(crate) async fn question_end(&self, id: QuestionId) -> Result<Arc<Question>, Error> {
-        let mut signal = self.shared.questions.subscribe();
-        let mut state = self.shared.current().await?;
+    pub async fn question_end(&self, id: QuestionId) -> Result<Arc<Question>, Error> {
+        let mut signal = self.questions.subscribe();
+        let mut state = self.desk.current().await?;
         loop {
             match state.question(id) {
                 Some(question) if !question.is_open() => return Ok(Arc::clone(question)),
@@ -190,14 +190,14 @@ impl Service {
                 None => return Err(Error::UnknownQuestion),
             }
             signal.changed().await.map_err(|_| Error::NoLeader)?;
-            state = self.shared.handle.applied();
+            state = self.desk.handle.applied();
         }
     }
 
     /// Asks a question for the attempt that holds the job's lease. A repeat changes nothing.
-    pub(crate) async fn ask(&self, caller: &Caller, command: AskQuestion) -> Result<QuestionId, Error> {
+    pub async fn ask(&self, caller: &Caller, command: AskQuestion) -> Result<QuestionId, Error> {
         let id = command.id();
-        self.propose(caller.request(Command::AskQuestion(command))).await.map(|_| id)
+        self.desk.propose(caller.request(Command::AskQuestion(command))).await.map(|_| id)
     }
 }
 
@@ -219,7 +219,7 @@ fn has_role(state: &State, caller: &Caller, rule: &AskingRule) -> bool {
 }
 
 /// The answer that a rule of a job gives to a question.
-pub(crate) fn ruled(ask: &Ask, text: &str) -> Result<Value, String> {
+pub fn ruled(ask: &Ask, text: &str) -> Result<Value, String> {
     answer::from_text(ask, text)
 }
 
@@ -241,7 +241,7 @@ fn below(state: &State, job: JobId) -> Vec<JobId> {
 }
 
 /// The open questions of a job and of those below it, the oldest first for each job.
-pub(crate) fn open_below(state: &State, job: JobId) -> Vec<Arc<Question>> {
+pub fn open_below(state: &State, job: JobId) -> Vec<Arc<Question>> {
     let active = |job: &&Arc<Job>| !job.status.is_terminal();
     if state.questions_open() == 0 || state.job(job).filter(active).is_none() {
         return Vec::new();

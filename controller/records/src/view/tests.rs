@@ -110,6 +110,7 @@ fn job() -> Job {
             not_before: None,
         })),
         waits_for_node: true,
+        title: Some("weekly report".into()),
     }
 }
 
