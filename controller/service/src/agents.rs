@@ -11,10 +11,10 @@ use atlas_types::{
 use bytes::Bytes;
 use serde_json::{Map, Value, json};
 
-use crate::contracts::Known;
 use crate::revisions;
-use crate::versions::{find_version, unknown_agent};
 use crate::{Caller, Consistency, Error, Service, View};
+use atlas_registry::KnownContract;
+use atlas_registry::{find_version, unknown_agent};
 
 /// Maximum size of a deprecation message.
 const DEPRECATION_BYTES_MAX: usize = 1_024;
@@ -60,7 +60,7 @@ impl AgentQuery {
 pub struct ShownAgent {
     /// The version.
     pub agent: Arc<AgentVersion>,
-    pub contract: Arc<Known>,
+    pub contract: Arc<KnownContract>,
 }
 
 /// Result of a registration.
@@ -107,7 +107,7 @@ impl Service {
             if shown.len() >= limit {
                 break;
             }
-            let agent = ShownAgent { contract: self.known(&agent).await?, agent };
+            let agent = ShownAgent { contract: self.shared.registry.contract(&agent).await?, agent };
             if text.as_ref().is_some_and(|text| !agent.mentions(text)) {
                 continue;
             }
@@ -131,7 +131,7 @@ impl Service {
         let key = AgentName::new(name).ok().zip(version.parse::<Version>().ok());
         let found = key.and_then(|(name, version)| state.agent(&caller.namespace, &name, version).cloned());
         let agent = found.ok_or_else(|| unknown_agent(&state, caller, name, Some(version)))?;
-        Ok(ShownAgent { contract: self.known(&agent).await?, agent })
+        Ok(ShownAgent { contract: self.shared.registry.contract(&agent).await?, agent })
     }
 
     /// The highest version of an agent that meets a requirement.
@@ -154,7 +154,7 @@ impl Service {
             Err(_) => None,
         };
         let agent = found.ok_or_else(|| unknown_agent(&state, caller, name, requirement))?;
-        let contract = self.known(&agent).await?;
+        let contract = self.shared.registry.contract(&agent).await?;
         Ok(ShownAgent { agent, contract })
     }
 
@@ -181,7 +181,7 @@ impl Service {
         let normalised = contract.to_json();
         if rules.policies {
             let state = self.shared.current().await?;
-            self.may_deploy(caller, &state, &normalised).await?;
+            self.shared.registry.may_deploy(caller, &state, &normalised).await?;
         }
         if let Some(steps) = &contract.provider.steps {
             let document = serde_json::json!({ "steps": steps });
@@ -229,7 +229,7 @@ impl Service {
         }
         spec.demand.python &= state.level() >= level::PYTHON;
         let json = serde_json::to_vec(&normalised).map_err(|error| Error::internal("write a contract", &error))?;
-        self.shared.contracts.keep(digest, &json);
+        self.shared.registry.keep_contract(digest, &json);
         let command = Command::RegisterAgent(RegisterAgent {
             name: name.clone(),
             version,

@@ -28,7 +28,7 @@ impl Service {
             true => Some(self.shared.bearers.of(job.id).ok_or(Withheld::CredentialLost)?),
             false => None,
         };
-        if let Some(secret) = self.forbidden_secret(state, job) {
+        if let Some(secret) = self.shared.registry.forbidden_secret(state, job) {
             return Err(Withheld::NotAllowed { name: secret.to_owned() });
         }
         let mut named = self.shared.vault.named_by(state, job)?;
@@ -41,7 +41,7 @@ impl Service {
         let models = (!models.is_empty()).then_some(Attachment::Models(models));
         let servers = (!servers.is_empty()).then_some(Attachment::Servers(servers));
         let bearer = bearer.map(Attachment::Bearer);
-        let bounds = self.bounds_of(state, job).map(Attachment::Bounds);
+        let bounds = self.shared.registry.bounds_of(state, job).map(Attachment::Bounds);
         let all = Attachments::new(bearer.into_iter().chain(secrets).chain(models).chain(servers).chain(bounds));
         if !all.is_empty() && to.level < level::ATTACHMENTS {
             return Err(Withheld::TooOld { node: to.node.clone() });

@@ -11,9 +11,9 @@ use atlas_types::{
 };
 use serde_json::{Map, Value, json};
 
-use crate::policy::Again;
-use crate::versions::{find_version, unknown_agent};
 use crate::{Caller, Error, Service};
+use atlas_registry::RunAgain;
+use atlas_registry::{find_version, unknown_agent};
 
 /// Most bytes of the values that a person sets.
 const SET_BYTES_MAX: usize = 16 << 10;
@@ -78,7 +78,7 @@ impl Service {
         }
         let agent = self.version_of_fork(caller, &state, &job, fork).await?;
         let changes = fork.model.is_some() || fork.set.is_some();
-        self.may_run_again(caller, &state, &job, &agent, Again { name: "a fork", changes }).await?;
+        self.shared.registry.may_run_again(caller, &state, &job, &agent, RunAgain { name: "a fork", changes }).await?;
         let model = fork.model.as_deref().map(|name| model(caller, &state, name)).transpose()?;
         let added = match &fork.set {
             Some(set) => Some(self.added(&agent, set).await?),
@@ -125,7 +125,7 @@ impl Service {
         if job.pin.as_ref().is_some_and(|pin| pin.digest == agent.digest) {
             return Ok(agent);
         }
-        let known = self.known(&agent).await?;
+        let known = self.shared.registry.contract(&agent).await?;
         let version = agent.version;
         let differs = |why: &str| Err(Error::ForkDiffers(format!("{} {version} {why}", agent.name)));
         if !crate::served::calls_models(&known.value) {
@@ -133,7 +133,7 @@ impl Service {
         }
         if let Some(before) = job.pin.as_ref().and_then(|pin| state.agent(&job.namespace, &job.agent, pin.version)) {
             let images = |value: &Value| value["provider"]["images"].clone();
-            if images(&self.known(before).await?.value) != images(&known.value) {
+            if images(&self.shared.registry.contract(before).await?.value) != images(&known.value) {
                 return differs("takes its images from another member of the input: step 1 would differ");
             }
         }
@@ -147,7 +147,9 @@ impl Service {
 
     /// The step with the values that a person sets. Only graphs have such values.
     async fn added(&self, agent: &AgentVersion, set: &Set) -> Result<Arc<Step>, Error> {
-        if self.known(agent).await?.value.pointer("/provider/type").and_then(Value::as_str) != Some("graph") {
+        if self.shared.registry.contract(agent).await?.value.pointer("/provider/type").and_then(Value::as_str)
+            != Some("graph")
+        {
             let (name, version) = (&agent.name, agent.version);
             return Err(Error::ForkDiffers(format!(
                 "{name} {version} is no graph, so it has no values that can be set"

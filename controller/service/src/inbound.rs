@@ -18,8 +18,8 @@ use atlas_vault::Asks;
 
 use crate::kept::BearerRefused;
 use crate::service::Shared;
+use crate::submission::resolve;
 use crate::submit::Draft;
-use crate::versions::resolve;
 use crate::{Caller, Error, Service, Submission};
 
 /// Most agents that are looked at to find out whether one of them, or of those that they require, passes on the credential.

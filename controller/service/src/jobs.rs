@@ -2,10 +2,10 @@
 
 use atlas_types::{CONVERSATION_METADATA, CancelJob, Command, FailureKind, Job, JobId, Outcome, RequestId, RetryJob};
 
-use crate::policy::Again;
 use crate::submission::Submission;
-use crate::versions::unknown_agent;
 use crate::{Caller, Error, Service};
+use atlas_registry::RunAgain;
+use atlas_registry::unknown_agent;
 
 /// Cancelling and retrying. Decisions on jobs in doubt are in `resolve`.
 impl Service {
@@ -48,7 +48,8 @@ impl Service {
             let pinned = job.pin.as_ref().map(|pin| pin.version);
             let agent = pinned.and_then(|version| state.agent(&job.namespace, &job.agent, version));
             match (pinned, agent) {
-                (_, Some(agent)) => match self.may_run_again(caller, &state, job, agent, RESUMES).await {
+                (_, Some(agent)) => match self.shared.registry.may_run_again(caller, &state, job, agent, RESUMES).await
+                {
                     Err(Error::ApprovalNeeded { .. }) if !resume => {
                         // A new job waits for its approval.
                         return self.submit_again(caller, job, request_id).await;
@@ -113,7 +114,7 @@ fn conversation_of(job: &Job) -> Option<String> {
 }
 
 /// What is said of a job that runs again with its recorded steps.
-const RESUMES: Again = Again { name: "a job that resumes", changes: false };
+const RESUMES: RunAgain = RunAgain { name: "a job that resumes", changes: false };
 
 /// True if a policy denied a job for which nobody waited. It has no version.
 fn was_denied(job: &Job) -> bool {

@@ -5,7 +5,6 @@ mod decided;
 mod deliveries;
 mod event_log;
 mod needs;
-mod policies;
 
 pub use self::bearers::{BearerRefused, Bearers};
 pub use self::deliveries::HookSender;
@@ -14,4 +13,3 @@ pub(crate) use self::decided::{ChainOrchestrators, remember};
 pub(crate) use self::deliveries::{CALLS_MAX, Deliveries, Delivery, Outcome, short};
 pub(crate) use self::event_log::EventLog;
 pub(crate) use self::needs::{Needs, Verdict};
-pub(crate) use self::policies::{Policies, Policy, rules_of};

@@ -252,7 +252,7 @@ fn accepted(kind: &dyn Kind, key: &ObjectKey, spec: &Value, kept: Vec<(String, V
         return Err(refused_at(key, "spec.rules", text));
     }
     if kind.name() == "policy"
-        && let Some(text) = crate::policy::refusal_of(&bytes)
+        && let Some(text) = atlas_registry::refusal_of(&bytes)
     {
         return Err(refused_at(key, "spec.rules", text));
     }

@@ -57,7 +57,7 @@ impl Service {
         let Some(agent) = agent.filter(|agent| job.pin.as_ref().is_some_and(|pin| pin.digest == agent.digest)) else {
             return Ok(());
         };
-        let known = self.known(&agent).await?;
+        let known = self.shared.registry.contract(&agent).await?;
         let output: Value = serde_json::from_slice(output).map_err(|_| Error::Malformed("Invalid JSON".to_owned()))?;
         let violations = known.explain_output(&output);
         if violations.is_empty() {

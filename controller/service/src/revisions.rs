@@ -4,8 +4,8 @@ use atlas_types::{AgentRevision, AgentVersion, Digest, Principal, Timestamp};
 use serde_json::{Value, json};
 
 use crate::agents::{Registered, exactly};
-use crate::versions::unknown_agent;
 use crate::{Caller, Error, Service};
+use atlas_registry::unknown_agent;
 
 /// Result of a rollback.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -13,6 +13,7 @@ use atlas_lines::{JobLogs, Streams};
 use atlas_platform::{ModelLimits, Stats};
 use atlas_raft::Handle;
 use atlas_records::Records;
+use atlas_registry::Registry;
 use atlas_state::State;
 use atlas_telemetry::Metrics;
 use atlas_types::{Digest, EventSeq, JobId, Outcome, Payload, Request};
@@ -20,9 +21,8 @@ use atlas_upkeep::Upkeep;
 use atlas_vault::{Keys, Vault};
 use bytes::Bytes;
 
-use crate::contracts::Contracts;
 use crate::externals::Externals;
-use crate::kept::{Bearers, ChainOrchestrators, Deliveries, EventLog, Needs, Policies};
+use crate::kept::{Bearers, ChainOrchestrators, Deliveries, EventLog, Needs};
 use crate::series::{AGENTS_MAX, Series};
 use crate::{Caller, Consistency, Error, Limits};
 
@@ -64,14 +64,13 @@ pub struct Service {
 pub(crate) struct Shared {
     pub(crate) desk: Arc<Desk>,
     pub(crate) upkeep: Arc<Upkeep>,
-    pub(crate) contracts: Contracts,
+    pub(crate) registry: Registry,
     pub(crate) records: Records,
     pub(crate) events: EventLog,
     pub(crate) logs: JobLogs,
     pub(crate) stats: Stats,
     /// The agents with series of their own.
     pub(crate) agent_series: Mutex<Series<1>>,
-    pub(crate) policies: Policies,
     pub(crate) bearers: Bearers,
     pub(crate) needs: Needs,
     pub(crate) model_limits: Arc<ModelLimits>,
@@ -117,19 +116,19 @@ impl Service {
         let upkeep = Arc::new(Upkeep::new(desk.clone()));
         let logs = JobLogs::new(desk.clone());
         let (model_limits, stats) = (Arc::<ModelLimits>::default(), Stats::default());
+        let registry = Registry::new(desk.clone());
         let records = Records::new(desk.clone(), logs.clone(), model_limits.clone(), stats.clone());
         let authenticator = Authenticator::new(desk.clone(), authentication, issuers.clone());
         let vault = Arc::new(Vault::new(desk.clone(), keys, issuers));
         let shared = Shared {
-            desk,
             upkeep,
-            contracts: Contracts::default(),
+            registry,
+            desk,
             records,
             events,
             logs,
             stats,
             agent_series: Mutex::new(Series::new(AGENTS_MAX)),
-            policies: Policies::default(),
             bearers: Bearers::default(),
             needs: Needs::default(),
             model_limits,

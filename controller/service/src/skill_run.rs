@@ -10,8 +10,8 @@ use atlas_types::{AgentName, Digest, Job, Namespace, ObjectKey, ObjectKind, Obje
 use bytes::Bytes;
 use serde_json::Value;
 
-use crate::contracts::Known;
 use crate::{Caller, Consistency, Error, Service, Submission, Unwanted};
+use atlas_registry::KnownContract;
 
 /// How a call of a skill ended.
 #[derive(Debug, Clone, PartialEq)]
@@ -63,8 +63,8 @@ impl Service {
         let Some(version) = version else {
             return Ok(Err("the version of the calling agent is not registered".to_owned()));
         };
-        let contract = self.known(version).await?;
-        let Some(required) = contract.required_skill(name) else { return Ok(Err(undeclared(name))) };
+        let contract = self.shared.registry.contract(version).await?;
+        let Some(required) = required_by(&contract, name) else { return Ok(Err(undeclared(name))) };
         match find(&state, &job.namespace, required)? {
             Ok(spec) => self.skill_agent(caller, &spec).await.map(Ok),
             Err(why) => Ok(Err(why)),
@@ -118,12 +118,10 @@ pub(crate) fn find(
     Ok(Err(format!("Skill '{name}' has version {version}, and '{required}' is required")))
 }
 
-impl Known {
-    /// The entry of `requires.skills` for a skill.
-    pub(crate) fn required_skill(&self, name: &str) -> Option<RequiredSkill<'_>> {
-        let entries = self.value.pointer("/requires/skills").and_then(Value::as_array)?;
-        entries.iter().filter_map(Value::as_str).map(RequiredSkill::of).find(|required| required.name == name)
-    }
+/// The entry of `requires.skills` for a skill.
+pub(crate) fn required_by<'c>(contract: &'c KnownContract, name: &str) -> Option<RequiredSkill<'c>> {
+    let entries = contract.value.pointer("/requires/skills").and_then(Value::as_array)?;
+    entries.iter().filter_map(Value::as_str).map(RequiredSkill::of).find(|required| required.name == name)
 }
 
 fn fits(spec: &SkillSpec, input: &Value) -> Result<(), String> {

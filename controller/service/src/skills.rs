@@ -87,7 +87,7 @@ impl Service {
         let made = self.shared.env.spawn_blocking("make-skill-agent", move || atlas_package::skill_agent(&package));
         let made = made.join().await.map_err(|_| Error::Internal)?;
         let made = made.map_err(|error| Error::PackageRefused(chain(&error)))?;
-        self.may_deploy(caller, &state, &made.contract.to_json()).await
+        self.shared.registry.may_deploy(caller, &state, &made.contract.to_json()).await
     }
 
     /// Writes the object with the labels that it has. Returns whether that changed it.

@@ -4,6 +4,7 @@ mod identity;
 mod lines;
 mod platform;
 mod records;
+mod registry;
 mod trail;
 mod upkeep;
 mod vault;

@@ -5,6 +5,9 @@ use std::sync::Arc;
 
 use atlas_artifacts::hash;
 use atlas_platform::labels;
+use atlas_registry::{find_version, unknown_agent};
+use atlas_state::State;
+use atlas_types::AgentVersion;
 use atlas_types::{
     AgentName, CALLED_FROM_METADATA, CONVERSATION_METADATA, Job, JobId, Micros, Namespace, Payload, QuestionRule,
     RequestId, SpawnedBy, Spawner, SubmitJob, Timestamp, Verdict,
@@ -12,16 +15,7 @@ use atlas_types::{
 use bytes::Bytes;
 use serde_json::{Map, Value};
 
-use crate::{Error, json};
-
-/// The namespace that called a skill, as its job tells it. The metadata of a trigger's job is that of whoever wrote the trigger.
-pub(crate) fn called_from(job: &Job) -> Option<Namespace> {
-    let metadata: Map<String, Value> = serde_json::from_slice(&job.metadata).ok()?;
-    if metadata.contains_key("_trigger_id") {
-        return None;
-    }
-    Namespace::new(metadata.get(CALLED_FROM_METADATA)?.as_str()?).ok()
-}
+use crate::{Caller, Error, json};
 
 /// A job to be submitted.
 #[derive(Debug, Clone)]
@@ -201,4 +195,17 @@ impl Submission {
         bytes.extend_from_slice(input);
         hash(&bytes)
     }
+}
+
+/// The version to run. None if no version matches and the job must be recorded as failed.
+pub(crate) fn resolve(
+    caller: &Caller,
+    submission: &Submission,
+    state: &State,
+) -> Result<Option<Arc<AgentVersion>>, Error> {
+    let found = find_version(state, caller, &submission.agent, submission.version.as_deref())?;
+    if found.is_none() && submission.refuse {
+        return Err(unknown_agent(state, caller, submission.agent.as_str(), submission.version.as_deref()));
+    }
+    Ok(found)
 }

@@ -14,12 +14,13 @@ use atlas_types::{
 use bytes::Bytes;
 use serde_json::Value;
 
-use crate::contracts::Known;
 use crate::inbound::Intended;
-use crate::policy::{Operation, PolicyOperation};
-use crate::versions::{resolve, unknown_agent};
+use crate::submission::resolve;
 use crate::{Caller, Consistency, Error, Service, Submission, runs};
 use atlas_records::{Shown, View};
+use atlas_registry::KnownContract;
+use atlas_registry::unknown_agent;
+use atlas_registry::{Operation, PolicyOperation};
 
 /// A submission in progress, and its result.
 pub(crate) struct Draft<'s> {
@@ -290,7 +291,7 @@ impl Service {
                 }
             }
             places.push(place);
-            let policies = self.policies_of(judge.latest(), &caller.namespace);
+            let policies = self.shared.registry.policies_of(judge.latest(), &caller.namespace);
             let waits = waits_for_node(judge.latest(), &caller.namespace, draft.submission.waits_for_node);
             requests.extend(draft.request(verdict, waits, policies));
         }
@@ -394,7 +395,7 @@ impl Service {
         state: &State,
     ) -> Result<Verdict, Error> {
         let pin = AgentPin { version: agent.version, digest: agent.digest };
-        let known = self.known(agent).await?;
+        let known = self.shared.registry.contract(agent).await?;
         let operation = Operation {
             kind: PolicyOperation::Submit,
             caller,
@@ -405,7 +406,7 @@ impl Service {
         // A child is a job that its parent waits for, so that it can tell what failed.
         let is_client = caller.door != Door::Duty && submission.family.is_none();
         if let Some(failure) = lacks(caller, submission, agent, &known, state)? {
-            return Ok(match self.under_policies(state, agent, operation, is_client).await? {
+            return Ok(match self.shared.registry.under_policies(state, agent, operation, is_client).await? {
                 Verdict::Accepted(pin) => Verdict::Refused { pin: Some(pin), failure },
                 // Retries would run it unasked once the agents are there.
                 Verdict::Asked { .. } => Verdict::Refused { pin: None, failure },
@@ -417,7 +418,7 @@ impl Service {
             false => Ok(()),
         };
         match checked {
-            Ok(()) => self.under_policies(state, agent, operation, is_client).await,
+            Ok(()) => self.shared.registry.under_policies(state, agent, operation, is_client).await,
             Err(refusal) if submission.refuse => Err(Error::InputRefused {
                 agent: agent.name.clone(),
                 version: agent.version,
@@ -432,7 +433,7 @@ impl Service {
     }
 
     /// Checks an input. Large inputs, and inputs of contracts with slow checks, are checked on a blocking thread.
-    async fn check(&self, known: Arc<Known>, input: &Bytes) -> Result<Result<(), Refusal>, Error> {
+    async fn check(&self, known: Arc<KnownContract>, input: &Bytes) -> Result<Result<(), Refusal>, Error> {
         let here = input.len() <= SMALL_BYTES_MAX && !known.is_slow();
         let (clock, input) = (self.shared.env.clock.clone(), input.clone());
         let check = move || {
@@ -450,17 +451,6 @@ impl Service {
         }
         self.shared.env.spawn_blocking("check-input", check).join().await.map_err(|_| Error::Internal)?
     }
-
-    /// Reads a contract, once per package.
-    pub(crate) async fn known(&self, agent: &AgentVersion) -> Result<Arc<Known>, Error> {
-        if let Some(known) = self.shared.contracts.get(agent) {
-            return Ok(known);
-        }
-        let bytes = self.bytes(&agent.contract).await?;
-        let (contracts, digest) = (self.shared.contracts.clone(), agent.digest);
-        let read = self.shared.env.spawn_blocking("read-contract", move || contracts.keep(digest, &bytes));
-        read.join().await.map_err(|_| Error::Internal)
-    }
 }
 
 /// The failure of a job whose agent requires missing agents.
@@ -468,7 +458,7 @@ fn lacks(
     caller: &Caller,
     submission: &Submission,
     agent: &AgentVersion,
-    known: &Known,
+    known: &KnownContract,
     state: &State,
 ) -> Result<Option<Failure>, Error> {
     if known.dependencies.is_empty() {

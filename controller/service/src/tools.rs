@@ -15,9 +15,9 @@ use atlas_contract::platform::{self, LOOKUP};
 use atlas_types::{Job, JobId, MODEL_TOKEN, Spawner, TEAM, ToolEnd, ToolRequest};
 use serde_json::{Map, Value};
 
-use crate::contracts::Known;
 use crate::skill_run::undeclared;
 use crate::{Attempted, Caller, Error, Service, is_denial};
+use atlas_registry::KnownContract;
 
 /// Most bytes of a result: as much as a frame to a worker holds.
 const TOOL_BYTES_MAX: usize = 1 << 20;
@@ -92,7 +92,7 @@ impl Service {
         }
         let version = job.pin.as_ref().and_then(|pin| state.agent(&job.namespace, &job.agent, pin.version));
         let Some(version) = version else { return refused("the version of the calling agent is not registered") };
-        let contract = self.known(version).await?;
+        let contract = self.shared.registry.contract(version).await?;
         let from = CallingJob { job, spawned: request.spawned(), again: request.again };
         let caller = self.shared.authenticator.caller_of_job(&state, job);
         let call = Call { caller, tool: &request.tool, arguments, from: Some(from), unwanted: Unwanted::never() };
@@ -178,7 +178,7 @@ pub fn tool_operation(tool: &str) -> Option<OperationId> {
 }
 
 /// Whether the contract of the calling agent asks for the tool. It may also look up what it names as a tool.
-fn permits(contract: &Known, call: &Call<'_>) -> bool {
+fn permits(contract: &KnownContract, call: &Call<'_>) -> bool {
     let requires = contract.value.get("requires");
     let named = |name: &str| {
         let skills = requires.and_then(|requires| requires.get("skills")).and_then(Value::as_array);

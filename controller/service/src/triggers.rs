@@ -19,9 +19,9 @@ use atlas_types::{
 };
 use serde_json::{Map, Value, json};
 
-use crate::versions::unknown_agent;
 use crate::{Caller, Consistency, Error, Service};
 use atlas_records::View;
+use atlas_registry::unknown_agent;
 
 pub use self::hook::{HOOK_HEADERS, HookAnswer, HookCall};
 pub(crate) use self::leader::fire;

@@ -36,7 +36,7 @@ const DEFINITIONS: [Definition; 4] = [
         file: "agents/contract/src/contract/llm.rs",
         structures: &["Llm"],
         without_effect: &[],
-        readers: &["worker/", "controller/service/"],
+        readers: &["worker/", "controller/"],
     },
     Definition {
         file: "agents/loki-agent/src/config.rs",

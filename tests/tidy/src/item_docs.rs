@@ -6,7 +6,7 @@ use std::path::Path;
 use crate::tree;
 
 /// Crates whose public items others read.
-const CRATES: [&str; 36] = [
+const CRATES: [&str; 37] = [
     "agents/bundled",
     "agents/contract",
     "agents/model",
@@ -29,6 +29,7 @@ const CRATES: [&str; 36] = [
     "controller/upkeep",
     "controller/platform",
     "controller/records",
+    "controller/registry",
     "controller/service",
     "controller/state",
     "proto/env",

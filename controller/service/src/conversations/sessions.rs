@@ -11,8 +11,8 @@ use super::mapping::{CONVERSATION, MESSAGE};
 use super::{Asked, Claimed, ConversationScope, LOOK, Mapping, Message, key, not_with, short, spec_of};
 use crate::submit::Draft;
 use crate::tools::passes;
-use crate::versions::{find_version, unknown_agent};
 use crate::{Caller, Consistency, Error, Service, Submission, View};
+use atlas_registry::{find_version, unknown_agent};
 
 /// The name of a conversation that is never kept.
 const FRESH: &str = "temp";
@@ -67,7 +67,7 @@ impl Service {
         {
             return Err(not_with(&key, &with, agent));
         }
-        let known = self.known(&found).await?;
+        let known = self.shared.registry.contract(&found).await?;
         let refused = |why: &str| Error::Malformed(format!("{agent} takes no conversation: {why}"));
         if known.value["provider"]["type"] == "graph" {
             return Err(refused("a graph manages its own state; leave 'conversation' out"));
@@ -94,7 +94,7 @@ impl Service {
         let Some(agent) = find_version(state, caller, &submission.agent, submission.version.as_deref())? else {
             return Ok(None);
         };
-        let known = self.known(&agent).await?;
+        let known = self.shared.registry.contract(&agent).await?;
         let provider = &known.value["provider"];
         let session = provider["session"].as_str().filter(|name| *name != FRESH && provider["type"] != "graph");
         let Some(session) = session else { return Ok(None) };

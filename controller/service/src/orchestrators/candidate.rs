@@ -103,7 +103,7 @@ impl Service {
     async fn facts(&self, state: &State, job: &Arc<Job>) -> Result<Facts, Error> {
         let shown = self.told_job(Arc::clone(job)).await?;
         let agent = match job.pin.as_ref().and_then(|pin| state.agent(&job.namespace, &job.agent, pin.version)) {
-            Some(agent) => self.known(agent).await?.value.clone(),
+            Some(agent) => self.shared.registry.contract(agent).await?.value.clone(),
             None => Value::Null,
         };
         Ok(Facts::of(job, shown, agent))

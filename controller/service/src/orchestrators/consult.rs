@@ -115,7 +115,7 @@ impl Service {
     async fn registry(&self, state: &State, namespace: &Namespace) -> Result<Vec<Value>, Error> {
         let mut contracts = Vec::new();
         for agent in state.agents(namespace).filter(|agent| !agent.retired) {
-            contracts.push(self.known(agent).await?.value.clone());
+            contracts.push(self.shared.registry.contract(agent).await?.value.clone());
         }
         Ok(contracts)
     }

@@ -25,7 +25,7 @@ impl Service {
         let mut asked = Vec::with_capacity(jobs.len());
         for job in jobs {
             let agent = match job.pin.as_ref().and_then(|pin| state.agent(&job.namespace, &job.agent, pin.version)) {
-                Some(agent) => self.known(agent).await?.value.to_string().into(),
+                Some(agent) => self.shared.registry.contract(agent).await?.value.to_string().into(),
                 None => Bytes::new(),
             };
             asked.push(AskedJob { job: Arc::clone(job), input: self.bytes(&job.input).await?, agent });

@@ -76,7 +76,7 @@ impl Service {
             return Err(Error::UnknownOrchestrator(short()));
         };
         let Candidate::Agent(agent) = candidate else { return Ok(()) };
-        let contract = self.known(&agent).await?;
+        let contract = self.shared.registry.contract(&agent).await?;
         let provider = contract.value["provider"]["type"].as_str().unwrap_or("python");
         if provider != ProviderKind::Python.as_str() {
             return Err(Error::NotAnOrchestrator(short()));

@@ -137,7 +137,7 @@ async fn definition(service: &Service, state: &State, job: &Job) -> Result<Resul
     let Some(agent) = agent else {
         return Ok(Err(format!("No agent implementation found for: {}", job.agent)));
     };
-    let known = service.known(agent).await?;
+    let known = service.shared.registry.contract(agent).await?;
     let steps = known.value["provider"]["steps"].as_array().cloned().unwrap_or_default();
     let count = u32::try_from(steps.len()).unwrap_or(u32::MAX);
     let orchestrator = known.value["provider"]["orchestrator"].as_str().unwrap_or_default();

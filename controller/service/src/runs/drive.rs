@@ -26,10 +26,10 @@ use tokio::sync::broadcast::error::RecvError;
 
 use super::shares::Shares;
 use super::{branches, bridge, publish};
-use crate::contracts::Known;
 use crate::service::Shared;
-use crate::versions::find_version;
 use crate::{Caller, Error, Service};
+use atlas_registry::KnownContract;
+use atlas_registry::find_version;
 
 /// The pause before a run is continued again that could not be, because a limit is reached or data is out of reach.
 pub(super) const PAUSE: Duration = Duration::from_secs(1);
@@ -269,7 +269,7 @@ pub(super) async fn plan_of(service: &Service, state: &State, caller: &Caller, c
     for step in chain.steps {
         let flow = flows.next();
         let Some(agent) = known_version(state, caller, &step.agent, step.range.as_deref()) else { continue };
-        let known = service.known(&agent).await?;
+        let known = service.shared.registry.contract(&agent).await?;
         steps.push(PlannedStep {
             agent: step.agent,
             version: agent.version.to_string(),
@@ -284,7 +284,7 @@ pub(super) async fn plan_of(service: &Service, state: &State, caller: &Caller, c
     Ok(Plan { chain: chain.name, orchestrator: chain.orchestrator, steps })
 }
 
-fn schema(known: &Known, member: &str) -> Value {
+fn schema(known: &KnownContract, member: &str) -> Value {
     known.value.get(member).cloned().unwrap_or_else(|| json!({}))
 }
 
@@ -315,7 +315,7 @@ pub(super) async fn submit(
     let submit = SubmitJob {
         not_before,
         waits_for_node: waits_for_node(state, &run.namespace, None),
-        policies: service.policies_of(state, &run.namespace),
+        policies: service.shared.registry.policies_of(state, &run.namespace),
         context: Some(service.payload(context.to_string().into()).await?),
         ..SubmitJob::new(id, name, verdict, service.payload(input).await?)
     };

@@ -13,8 +13,8 @@ use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use serde_json::{Value, json};
 
-use crate::versions::find_version;
 use crate::{Caller, Error, Service};
+use atlas_registry::find_version;
 
 /// The longest run of a chain that is called like an agent, in seconds. Its steps have limits of their own.
 const TIMEOUT_SECONDS: u32 = 7 * 86_400;
@@ -86,7 +86,7 @@ impl Service {
             }
             let found = find_version(&state, caller, &agent, step.range.as_deref()).ok().flatten();
             schemas.push(match found.filter(|_| !mapped && !branches) {
-                Some(agent) => self.known(&agent).await?.value[member].clone(),
+                Some(agent) => self.shared.registry.contract(&agent).await?.value[member].clone(),
                 None => json!({"type": "object"}),
             });
         }
@@ -94,7 +94,7 @@ impl Service {
         let latest = state.agent_latest(&caller.namespace, &name).cloned();
         let mut number = 0;
         if let Some(latest) = latest.filter(|latest| latest.version.minor == object.revision.0) {
-            let known = self.known(&latest).await?;
+            let known = self.shared.registry.contract(&latest).await?;
             let asks = known.value["provider"]["orchestrator"].as_str().unwrap_or_default();
             let is_same = known.value["input_schema"] == schemas[0] && known.value["output_schema"] == schemas[1];
             if is_same && asks == chain.orchestrator {
@@ -190,7 +190,7 @@ impl Service {
                     spec["steps"].clone()
                 }
                 (None, Some(agent)) if agent.spec.carried => {
-                    self.known(agent).await?.value["provider"]["steps"].clone()
+                    self.shared.registry.contract(agent).await?.value["provider"]["steps"].clone()
                 }
                 (None, _) => return Ok(Vec::new()),
             };

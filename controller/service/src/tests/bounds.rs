@@ -20,7 +20,7 @@ async fn a_run_of_a_skill_has_the_bounds_of_the_namespace_that_called_it() {
     let left = |namespace: &str, metadata: &str| {
         let namespace: Namespace = namespace.parse().expect("a namespace");
         let job = Job { namespace, metadata: metadata.as_bytes().into(), ..(**job).clone() };
-        let bounds = node.service.bounds_of(&state, &job).unwrap_or_default();
+        let bounds = node.service.shared.registry.bounds_of(&state, &job).unwrap_or_default();
         (bounds.network.is_some(), bounds.memory_mb, bounds.cpu_seconds)
     };
     assert_eq!(left("a", "{}"), (true, None, None));

@@ -114,7 +114,7 @@ impl Service {
             state.agent(&parent.namespace, &parent.agent, pin.version)
         });
         let Some(version) = version else { return Ok(false) };
-        let contract = self.known(version).await?;
+        let contract = self.shared.registry.contract(version).await?;
         let provider = |member: &str| contract.value.pointer(&format!("/provider/{member}"));
         // A graph says so if one of its nodes has the tool for it.
         Ok(provider("type").is_some_and(|kind| kind == "normal")

@@ -6,10 +6,10 @@ use atlas_types::{Ask, AskKind, AskQuestion, Job, Micros, QuestionRule, StepKey}
 use serde_json::{Value, json};
 
 use super::{Call, NoResult};
-use crate::contracts::Known;
 use crate::{Error, Service};
 use atlas_api::catalogue::UNATTENDED;
 use atlas_records::ruled;
+use atlas_registry::KnownContract;
 
 /// What these tools' names start with.
 const PREFIX: &str = "user__";
@@ -32,7 +32,7 @@ impl Service {
         call: &Call<'_>,
         job: &Job,
         key: StepKey,
-        contract: &Known,
+        contract: &KnownContract,
     ) -> Result<Value, NoResult> {
         let ask = Arc::new(read_ask(call, job, contract).map_err(NoResult::Refused)?);
         match &job.questions {
@@ -81,7 +81,7 @@ fn told(ask: &Ask, answer: &Value) -> Value {
     }
 }
 
-fn read_ask(call: &Call<'_>, job: &Job, contract: &Known) -> Result<Ask, String> {
+fn read_ask(call: &Call<'_>, job: &Job, contract: &KnownContract) -> Result<Ask, String> {
     let prompt = call.text("question");
     if prompt.trim().is_empty() {
         return Err("Missing 'question' parameter".to_owned());

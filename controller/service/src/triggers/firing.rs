@@ -169,7 +169,7 @@ impl Service {
         Ok(TriggerStart::Job(Box::new(SubmitJob {
             metadata,
             waits_for_node: waits_for_node(state, &caller.namespace, None),
-            policies: self.policies_of(state, &caller.namespace),
+            policies: self.shared.registry.policies_of(state, &caller.namespace),
             ..submission.command(self.draw_id(), verdict, input)
         })))
     }

@@ -3,26 +3,12 @@
 use std::sync::Arc;
 
 use atlas_contract::requirement::Requirement;
+use atlas_desk::{Caller, Error};
 use atlas_state::State;
 use atlas_types::{AgentName, AgentVersion};
 
-use crate::{Caller, Error, Submission};
-
-/// The version to run. None if no version matches and the job must be recorded as failed.
-pub(crate) fn resolve(
-    caller: &Caller,
-    submission: &Submission,
-    state: &State,
-) -> Result<Option<Arc<AgentVersion>>, Error> {
-    let found = find_version(state, caller, &submission.agent, submission.version.as_deref())?;
-    if found.is_none() && submission.refuse {
-        return Err(unknown_agent(state, caller, submission.agent.as_str(), submission.version.as_deref()));
-    }
-    Ok(found)
-}
-
 /// The highest version of an agent that meets a requirement.
-pub(crate) fn find_version(
+pub fn find_version(
     state: &State,
     caller: &Caller,
     name: &AgentName,
@@ -40,7 +26,7 @@ pub(crate) fn find_version(
 const VERSIONS_TOLD: usize = 5;
 
 /// The error for an agent, or a version of it, that is not there.
-pub(crate) fn unknown_agent(state: &State, caller: &Caller, name: &str, version: Option<&str>) -> Error {
+pub fn unknown_agent(state: &State, caller: &Caller, name: &str, version: Option<&str>) -> Error {
     let known: Vec<AgentName> = state.agents(&caller.namespace).map(|agent| agent.name.clone()).collect();
     let nearest = atlas_contract::nearest(name, known.iter().map(AgentName::as_str));
     let versions = AgentName::new(name).map(|name| {

@@ -6,21 +6,21 @@
 use std::sync::Arc;
 
 use atlas_contract::Permissions;
+use atlas_desk::{Attempted, Caller, Consistency, Error};
 use atlas_objects::{PolicyAsk, PolicyRule, PolicySpec};
 use atlas_policy::{Decision, Effect, RuleInput, decide};
 use atlas_state::State;
 use atlas_types::{
-    AgentName, AgentVersion, ApprovalAsk, Ask, AskKind, AskingRule, Bounds, Failure, FailureKind, JOB_APPROVALS_MAX,
-    Job, Micros, Namespace, ObjectName, POLICIES_MAX, PolicyRef, Principal, Verdict,
+    AgentName, AgentVersion, ApprovalAsk, Ask, AskKind, AskingRule, Bounds, CALLED_FROM_METADATA, Failure, FailureKind,
+    JOB_APPROVALS_MAX, Job, Micros, Namespace, ObjectName, POLICIES_MAX, PolicyRef, Principal, Verdict,
 };
 use atlas_vault::not_allowed;
 use bytes::Bytes;
 use serde_json::{Map, Value, json};
 
-use crate::kept::{Policy, rules_of};
-use crate::submission::called_from;
+use crate::Registry;
+use crate::policies::{Policy, rules_of};
 use crate::versions::{find_version, unknown_agent};
-use crate::{Attempted, Caller, Consistency, Error, Service};
 
 /// Members of the permissions that a policy bounds.
 const MEMORY: &str = "max_memory_mb";
@@ -36,23 +36,23 @@ pub enum PolicyOperation {
 }
 
 /// An operation that policies decide on.
-pub(crate) struct Operation<'a> {
-    pub(crate) kind: PolicyOperation,
-    pub(crate) caller: &'a Caller,
+pub struct Operation<'a> {
+    pub kind: PolicyOperation,
+    pub caller: &'a Caller,
     /// The normalised contract of the agent.
-    pub(crate) contract: &'a Value,
+    pub contract: &'a Value,
     /// The input of a job.
-    pub(crate) input: Option<&'a Bytes>,
-    pub(crate) priority: i64,
+    pub input: Option<&'a Bytes>,
+    pub priority: i64,
 }
 
 /// How a job runs again.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Again {
+pub struct RunAgain {
     /// What the new job is, in words.
-    pub(crate) name: &'static str,
+    pub name: &'static str,
     /// True if it is not the same work, so that nobody has approved it.
-    pub(crate) changes: bool,
+    pub changes: bool,
 }
 
 /// A question which policies would decide what.
@@ -74,6 +74,15 @@ struct Question {
     secrets: Vec<String>,
 }
 
+/// The namespace that called a skill, as its job tells it. The metadata of a trigger's job is that of whoever wrote the trigger.
+pub fn called_from(job: &Job) -> Option<Namespace> {
+    let metadata: Map<String, Value> = serde_json::from_slice(&job.metadata).ok()?;
+    if metadata.contains_key("_trigger_id") {
+        return None;
+    }
+    Namespace::new(metadata.get(CALLED_FROM_METADATA)?.as_str()?).ok()
+}
+
 impl PolicyOperation {
     fn as_str(self) -> &'static str {
         match self {
@@ -83,9 +92,9 @@ impl PolicyOperation {
     }
 }
 
-impl Service {
+impl Registry {
     /// Refuses an operation that a policy does not allow, and says which approvals the others demand.
-    pub(crate) async fn allowed(&self, state: &State, operation: &Operation<'_>) -> Result<Vec<ApprovalAsk>, Error> {
+    pub async fn allowed(&self, state: &State, operation: &Operation<'_>) -> Result<Vec<ApprovalAsk>, Error> {
         let namespace = &operation.caller.namespace;
         let policies = self.policies(state, namespace);
         let decisions = self.decisions(&policies, operation).await?;
@@ -122,18 +131,18 @@ impl Service {
             PolicyOperation::Submit => "submitJob",
         };
         let attempted = Attempted { verb, object: &format!("agent/{agent}") };
-        self.shared.audit.denied(operation.caller, attempted, &error).await;
+        self.desk.audit.denied(operation.caller, attempted, &error).await;
         Err(error)
     }
 
     /// Refuses to register a contract that a policy does not allow.
-    pub(crate) async fn may_deploy(&self, caller: &Caller, state: &State, contract: &Value) -> Result<(), Error> {
+    pub async fn may_deploy(&self, caller: &Caller, state: &State, contract: &Value) -> Result<(), Error> {
         let operation = Operation { kind: PolicyOperation::Deploy, caller, contract, input: None, priority: 0 };
         self.allowed(state, &operation).await.map(drop)
     }
 
     /// The verdict on a job whose input its contract accepts. A client is refused; what nobody waits for becomes a failed job.
-    pub(crate) async fn under_policies(
+    pub async fn under_policies(
         &self,
         state: &State,
         agent: &AgentVersion,
@@ -156,18 +165,18 @@ impl Service {
 
     /// Refuses to run a job again that a policy does not allow, or about which one asks: the new job would not wait. Who submitted the job
     /// and got an approval needs no second one for the same.
-    pub(crate) async fn may_run_again(
+    pub async fn may_run_again(
         &self,
         caller: &Caller,
         state: &State,
         job: &Job,
         agent: &AgentVersion,
-        what: Again,
+        what: RunAgain,
     ) -> Result<(), Error> {
         if self.policies(state, &job.namespace).is_empty() {
             return Ok(());
         }
-        let (known, input) = (self.known(agent).await?, self.bytes(&job.input).await?);
+        let (known, input) = (self.contract(agent).await?, self.desk.bytes(&job.input).await?);
         let operation = Operation {
             kind: PolicyOperation::Submit,
             caller,
@@ -187,14 +196,14 @@ impl Service {
     }
 
     /// The secret of a job that a policy of its namespace keeps from it.
-    pub(crate) fn forbidden_secret<'a>(&self, state: &State, job: &'a Job) -> Option<&'a str> {
+    pub fn forbidden_secret<'a>(&self, state: &State, job: &'a Job) -> Option<&'a str> {
         let policies = self.policies(state, &job.namespace);
         let mut secrets = job.spec.iter().flat_map(|spec| &spec.secrets).map(|secret| &**secret);
         secrets.find(|secret| policies.iter().any(|policy| !policy.allows(secret)))
     }
 
     /// What policies leave the agent of a job; none if they bound nothing.
-    pub(crate) fn bounds_of(&self, state: &State, job: &Job) -> Option<Bounds> {
+    pub fn bounds_of(&self, state: &State, job: &Job) -> Option<Bounds> {
         Some(bounds(&self.policies_on(state, job))).filter(|bounds| !bounds.is_empty())
     }
 
@@ -208,17 +217,17 @@ impl Service {
         let counts = |policy: &PolicySpec| {
             policy.is_in(&job.namespace) || caller.as_ref().is_none_or(|caller| policy.is_in(caller))
         };
-        self.shared.policies.those(state, counts)
+        self.policies.those(state, counts)
     }
 
     /// The permissions that policies leave the agent of a job, and the names of these policies.
     pub async fn policies_of_job(&self, caller: &Caller, text: &str) -> Result<Value, Error> {
-        let id = self.job_id(caller, text).await?;
-        let state = self.state(Consistency::Linearizable).await?;
-        let job = self.shared.job_in(caller, &state, id).await?;
+        let id = self.desk.job_id(caller, text).await?;
+        let state = self.desk.state(Consistency::Linearizable).await?;
+        let job = self.desk.job_in(caller, &state, id).await?;
         let version = job.pin.as_ref().and_then(|pin| state.agent(&job.namespace, &job.agent, pin.version));
         let contract = match version {
-            Some(version) => self.known(version).await?.value.clone(),
+            Some(version) => self.contract(version).await?.value.clone(),
             None => Value::Null,
         };
         Ok(shown(&self.policies_on(&state, &job), &contract))
@@ -227,11 +236,11 @@ impl Service {
     /// Which policies would allow or deny an operation of this caller, and why.
     pub async fn explain_policies(&self, caller: &Caller, question: &PolicyQuestion) -> Result<Value, Error> {
         let name = AgentName::new(&question.agent)?;
-        let state = self.state(Consistency::Linearizable).await?;
+        let state = self.desk.state(Consistency::Linearizable).await?;
         let version = question.version.as_deref();
         let found = find_version(&state, caller, &name, version)?;
         let agent = found.ok_or_else(|| unknown_agent(&state, caller, name.as_str(), version))?;
-        let known = self.known(&agent).await?;
+        let known = self.contract(&agent).await?;
         let operation = Operation {
             kind: question.operation,
             caller,
@@ -258,14 +267,14 @@ impl Service {
     }
 
     /// The policies that count in a namespace, as its jobs name them. Those beyond the bound of a job are left out.
-    pub(crate) fn policies_of(&self, state: &State, namespace: &Namespace) -> Vec<PolicyRef> {
+    pub fn policies_of(&self, state: &State, namespace: &Namespace) -> Vec<PolicyRef> {
         let policies = self.policies(state, namespace);
         policies.iter().take(POLICIES_MAX).map(|policy| policy.reference.clone()).collect()
     }
 
     /// The policies that count in a namespace, by name.
     fn policies(&self, state: &State, namespace: &Namespace) -> Vec<Arc<Policy>> {
-        self.shared.policies.of(state, namespace)
+        self.policies.of(state, namespace)
     }
 
     /// What each policy decides. Rules take their time, so they are evaluated on a blocking thread.
@@ -277,7 +286,7 @@ impl Service {
         if !policies.iter().any(|policy| policy.is_about(question.asked.operation)) {
             return Ok(question.decided(&policies));
         }
-        let decided = self.shared.env.spawn_blocking("evaluate-policies", move || question.decided(&policies));
+        let decided = self.desk.env.spawn_blocking("evaluate-policies", move || question.decided(&policies));
         decided.join().await.map_err(|_| Error::Internal)
     }
 }
@@ -356,7 +365,7 @@ fn approval(policy: &Policy, rule: &PolicyRule, operation: &Operation<'_>) -> Ap
 }
 
 /// What is wrong with the rules of a policy. Doors refuse it.
-pub(crate) fn refusal_of(spec: &[u8]) -> Option<String> {
+pub fn refusal_of(spec: &[u8]) -> Option<String> {
     rules_of(&PolicySpec::read(spec).ok()?).err()
 }
 

@@ -14,18 +14,18 @@ use crate::dependencies;
 
 /// A parsed contract.
 #[derive(Debug)]
-pub struct Known {
+pub struct KnownContract {
     /// The normalised contract.
     pub value: Value,
     /// The validator of inputs. None if the input schema accepts everything, so that inputs are not even parsed.
     input: Option<Validator>,
     /// The agents that this agent requires.
-    pub(crate) dependencies: Vec<RequiredAgent>,
+    pub dependencies: Vec<RequiredAgent>,
     /// True if a check was slow. Later checks then do not run on a door's thread.
     slow: AtomicBool,
 }
 
-impl Known {
+impl KnownContract {
     /// Parses the normalised contract of an agent version.
     pub(crate) fn new(contract: &[u8]) -> Self {
         let value: Value = serde_json::from_slice(contract).unwrap_or_default();
@@ -38,33 +38,33 @@ impl Known {
     }
 
     /// True if inputs must be parsed and checked.
-    pub(crate) fn checks_input(&self) -> bool {
+    pub fn checks_input(&self) -> bool {
         self.input.is_some()
     }
 
     /// True if a check was slow before.
-    pub(crate) fn is_slow(&self) -> bool {
+    pub fn is_slow(&self) -> bool {
         self.slow.load(Ordering::Relaxed)
     }
 
     /// Records that a check was slow.
-    pub(crate) fn mark_slow(&self) {
+    pub fn mark_slow(&self) {
         self.slow.store(true, Ordering::Relaxed);
     }
 
     /// Checks an input. The violations have the texts of Atlas for Python.
-    pub(crate) fn check_input(&self, input: &Value) -> Result<(), Vec<Violation>> {
+    pub fn check_input(&self, input: &Value) -> Result<(), Vec<Violation>> {
         self.input.as_ref().map_or(Ok(()), |validator| validator.validate(input))
     }
 
     /// The violations of an input with our own texts.
-    pub(crate) fn explain_input(&self, input: &Value) -> Vec<Violation> {
+    pub fn explain_input(&self, input: &Value) -> Vec<Violation> {
         self.input.as_ref().map(|validator| validator.explain(input)).unwrap_or_default()
     }
 
     /// The violations of an output that an operator provides, with our own texts. The schema is compiled each time,
     /// because this is rare.
-    pub(crate) fn explain_output(&self, output: &Value) -> Vec<Violation> {
+    pub fn explain_output(&self, output: &Value) -> Vec<Violation> {
         let schema = self.value.get("output_schema").cloned().unwrap_or_default();
         if accepts_anything(&schema) {
             return Vec::new();
@@ -95,18 +95,18 @@ const KEPT_MAX: usize = 4_096;
 /// Contracts by the digest of their package.
 #[derive(Clone, Default)]
 pub(crate) struct Contracts {
-    known: Arc<Mutex<HashMap<Digest, Arc<Known>>>>,
+    known: Arc<Mutex<HashMap<Digest, Arc<KnownContract>>>>,
 }
 
 impl Contracts {
     /// The contract of a version, if it is cached.
-    pub(crate) fn get(&self, agent: &AgentVersion) -> Option<Arc<Known>> {
+    pub(crate) fn get(&self, agent: &AgentVersion) -> Option<Arc<KnownContract>> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner).get(&agent.digest).cloned()
     }
 
     /// Parses and caches a contract. Compiling its schemas may take a while.
-    pub(crate) fn keep(&self, digest: Digest, contract: &[u8]) -> Arc<Known> {
-        let known = Arc::new(Known::new(contract));
+    pub(crate) fn keep(&self, digest: Digest, contract: &[u8]) -> Arc<KnownContract> {
+        let known = Arc::new(KnownContract::new(contract));
         let mut all = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if all.len() >= KEPT_MAX {
             all.clear();
