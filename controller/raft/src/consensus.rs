@@ -14,11 +14,15 @@ mod tests;
 pub(crate) mod unhurried;
 
 use std::fmt;
+use std::time::Duration;
 
 use bytes::Bytes;
 use openraft::alias;
 
 use crate::member::Member;
+
+/// No other member can lead earlier than this after a quorum has last heard from the leader.
+pub(crate) const ELECTION_MIN: Duration = Duration::from_millis(200);
 
 openraft::declare_raft_types!(
     /// Our types in openraft's places.

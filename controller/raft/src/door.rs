@@ -26,8 +26,8 @@ use crate::consensus::message::{
 };
 use crate::consensus::unhurried::Hurry;
 use crate::forward;
-use crate::leader::Raft;
 use crate::local::Local;
+use crate::machine::Raft;
 use crate::membership::Group;
 
 /// The member that sends a call, as its certificate says. The server of the door puts it into the extensions of a

@@ -20,7 +20,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 pub(crate) use self::leader::LeaderLink;
 pub(crate) use self::reads::{Ask, READERS_MAX, ReadIndexer};
 use crate::error::{Leadership, ProposeError, ReadError};
-use crate::handle::Answers;
+use crate::local::Answers;
 use crate::local::Local;
 use crate::member::Peer;
 

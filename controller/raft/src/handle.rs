@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use atlas_env::Task;
 use atlas_state::State;
-use atlas_types::{EventSeq, MemberId, Outcome, Rejection, Request, Seq, Timestamp};
+use atlas_types::{EventSeq, MemberId, Request, Seq, Timestamp};
 use tokio::sync::{broadcast, watch};
 
 use crate::batches::{AppliedBatch, Batches, Subscription};
@@ -18,13 +18,10 @@ use crate::door::PeerDoor;
 use crate::error::{Leadership, ProposeError, ReadError};
 use crate::forward::Forward;
 use crate::leader::panics::Panics;
-use crate::local::Input;
+use crate::local::{Answers, Input};
 use crate::membership::{Group, Upkeep};
 use crate::monitor::digests::Agreement;
 use crate::monitor::space::Disk;
-
-/// Answers to one proposal, in the order of its requests.
-pub type Answers = Vec<Result<Outcome, Rejection>>;
 
 /// Access to the leader, whichever member that is, and to the entries that this member has applied. Cheap to clone.
 #[derive(Clone)]

@@ -9,7 +9,6 @@ mod clock;
 mod duties;
 mod hand_over;
 mod lead;
-pub(crate) mod machine;
 pub(crate) mod panics;
 mod queue;
 mod waiting;
@@ -24,21 +23,17 @@ use openraft::async_runtime::WatchReceiver;
 use openraft::errors::{ClientWriteError, ForwardReason, RaftError};
 use tokio::sync::{oneshot, watch};
 
-use crate::consensus::machine::MachineStore;
-use crate::consensus::{LeaderId, Types};
+use crate::consensus::LeaderId;
 use crate::error::{Leadership, ProposeError, ReadError};
 use crate::leader::lead::{End, Lead};
-use crate::leader::machine::{Slot, StateMachine};
 use crate::leader::panics::Panics;
 use crate::local::{Input, Inputs};
+use crate::machine::{Raft, Slot, leader_id};
 use crate::member::Peer;
 use crate::membership::{ChangeError, Group};
 use crate::monitor::space::Disk;
 use crate::options::Options;
 use atlas_log::Log;
-
-/// The Raft instance of this member.
-pub(crate) type Raft = openraft::Raft<Types, MachineStore<StateMachine>>;
 
 /// The most inputs that are taken at once.
 const INPUTS_MAX: usize = 1_024;
@@ -177,12 +172,6 @@ impl LeaderLoop {
         tracing::error!(%reason, "this member stops");
         self.leadership.send_replace(Leadership::Stopped { reason: Arc::from(reason) });
     }
-}
-
-/// This member's leader id, if it leads.
-pub(crate) fn leader_id(raft: &Raft) -> Option<LeaderId> {
-    // Before its first vote, a new group reports a leader in term 0.
-    raft.as_leader().ok().map(|leader| *leader.leader_id()).filter(|leader| leader.term > 0)
 }
 
 /// The state is complete when an entry written after the start of this leadership is applied and the leadership did not

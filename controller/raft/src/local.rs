@@ -5,12 +5,14 @@ use std::sync::Arc;
 use std::task::Poll;
 
 use atlas_state::State;
-use atlas_types::{MemberId, NodeEpoch, NodeId, Request};
+use atlas_types::{MemberId, NodeEpoch, NodeId, Outcome, Rejection, Request};
 use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::error::{Leadership, ProposeError, ReadError};
-use crate::handle::Answers;
 use crate::membership::ChangeError;
+
+/// Answers to one proposal, in the order of its requests.
+pub type Answers = Vec<Result<Outcome, Rejection>>;
 
 /// A request to the leader loop.
 #[derive(Debug)]

@@ -20,7 +20,7 @@ use openraft::async_runtime::WatchReceiver;
 use tokio::sync::watch;
 
 use crate::consensus::network::Addresses;
-use crate::leader::Raft;
+use crate::machine::Raft;
 use crate::member::{Member, Peer};
 use crate::monitor::space::{Disk, Room};
 use crate::monitor::wall::{Believed, ClockDoubt};

@@ -25,7 +25,7 @@ use crate::Peer;
 use crate::consensus::machine::Machine;
 use crate::consensus::snapshot::SnapshotFile;
 use crate::consensus::{RaftMembership, RaftSnapshotMeta, body};
-use crate::leader::machine::StateMachine;
+use crate::machine::StateMachine;
 use atlas_log::index::EntrySource;
 use atlas_log::recover::{RecoveredLog, recover};
 use atlas_log::{Limits, LogError, LogId, Record, Vote};

@@ -7,11 +7,12 @@ use std::time::Duration;
 
 use atlas_env::Env;
 use atlas_state::State;
-use atlas_types::EventSeq;
+use atlas_types::{Command, EventSeq, Namespace, Origin, Request};
 use openraft::{Config, SnapshotPolicy};
 use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::batches::Batches;
+use crate::consensus::ELECTION_MIN;
 use crate::consensus::log_store::LogStore;
 use crate::consensus::machine::{self, MachineStore};
 use crate::consensus::network::{Addresses, Network};
@@ -22,21 +23,19 @@ use crate::door::{Load, PeerDoor, Receiver};
 use crate::error::{Leadership, StartError};
 use crate::forward::{Forward, LeaderLink, READERS_MAX, ReadIndexer};
 use crate::handle::Handle;
-use crate::leader::machine::{Slot, StateMachine};
+use crate::leader::LeaderLoop;
 use crate::leader::panics::Panics;
-use crate::leader::{LeaderLoop, Raft};
 use crate::local::Local;
+use crate::machine::{Raft, Slot, StateMachine};
 use crate::member::Member;
 use crate::membership::{self, Group};
-use crate::monitor::digests::{Agreement, Checks, DigestKeeper};
+use crate::monitor::digests::{Agreement, Checks, DigestKeeper, Report};
 use crate::monitor::snapshots::SnapshotKeeper;
 use crate::monitor::space::SpaceKeeper;
 use crate::options::Options;
 use atlas_log::{Driver, FileDriver, Log};
 
 const HEARTBEAT: Duration = Duration::from_millis(50);
-/// No other member can lead earlier than this after a quorum has last heard from the leader.
-pub(crate) const ELECTION_MIN: Duration = Duration::from_millis(200);
 const ELECTION_MAX: Duration = Duration::from_millis(350);
 /// The time limit for a peer to receive and install a snapshot.
 const INSTALL_SNAPSHOT: Duration = Duration::from_secs(600);
@@ -213,7 +212,7 @@ impl Running {
         let (agreement_sender, agreement) = watch::channel(Agreement::default());
         let digests = DigestKeeper {
             raft: raft.clone(),
-            forward: forward.clone(),
+            report: reporter(forward.clone(), env.clone()),
             seen: digests_seen,
             agreement: agreement_sender,
             env: env.clone(),
@@ -326,6 +325,20 @@ async fn load_current(snapshots: &Snapshots, load: &Load, env: &Env) -> Result<(
         Ok(loaded) => loaded.map_err(StartError::snapshot),
         Err(_) => Err(StartError::Raft { reason: "reading the snapshot panicked".to_owned() }),
     }
+}
+
+/// Reports digests to the other members. A lost report does no harm, because another one follows.
+fn reporter(forward: Forward, env: Env) -> Report {
+    Box::new(move |report| {
+        let forward = forward.clone();
+        let origin = Origin::duty(Namespace::default_namespace());
+        env.spawn("report-digest", async move {
+            let request = Request { origin, command: Command::ReportDigest(report) };
+            if let Err(error) = forward.propose(vec![request]).await {
+                tracing::debug!(%error, seq = %report.seq, "could not report the state digest");
+            }
+        });
+    })
 }
 
 /// Forms a new group on the first start, unless this member joins an existing one. A single member does not wait for an

@@ -14,7 +14,7 @@ use tonic::transport::Channel;
 
 use crate::channel;
 use crate::error::{ProposeError, ReadError};
-use crate::handle::Answers;
+use crate::local::Answers;
 use crate::member::Peer;
 
 type Client = PeerServiceClient<Channel>;

@@ -9,9 +9,10 @@ use openraft::async_runtime::WatchReceiver;
 use openraft::raft::VoteRequest;
 use tokio::sync::oneshot;
 
-use super::{Raft, lead, leader_id};
+use super::lead;
 use crate::consensus::body::{raft_log_id, raft_vote};
 use crate::consensus::{LeaderId, Types};
+use crate::machine::{Raft, leader_id};
 use crate::membership::{ChangeError, REACHED};
 use atlas_log::{Log, Vote};
 

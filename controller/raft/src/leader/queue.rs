@@ -6,7 +6,7 @@ use atlas_types::Request;
 use tokio::sync::oneshot;
 
 use crate::error::ProposeError;
-use crate::handle::Answers;
+use crate::local::Answers;
 use crate::member::Peer;
 
 type Answer = oneshot::Sender<Result<Answers, ProposeError>>;

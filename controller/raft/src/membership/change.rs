@@ -12,7 +12,7 @@ use openraft::errors::{ChangeMembershipError, ClientWriteError, RaftError};
 
 use super::{Group, MembersView, REACHED, Role};
 use crate::consensus::Types;
-use crate::leader::leader_id;
+use crate::machine::leader_id;
 use crate::member::{Member, Peer};
 
 /// A change that takes longer has no quorum. The caller gets an error, and a leader task completes the change later.

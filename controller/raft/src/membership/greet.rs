@@ -16,10 +16,10 @@ use tonic::transport::Channel;
 
 use super::{Group, Status, Upkeep};
 use crate::channel::peer_channel;
-use crate::leader::leader_id;
+use crate::consensus::ELECTION_MIN;
+use crate::machine::leader_id;
 use crate::member::{Member, Peer};
 use crate::monitor::wall::WallWatch;
-use crate::start::ELECTION_MIN;
 
 /// How often members greet each other.
 const GREET_EVERY: Duration = Duration::from_secs(1);

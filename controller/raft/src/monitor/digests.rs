@@ -10,12 +10,11 @@ use std::sync::Arc;
 
 use atlas_env::Env;
 use atlas_state::State;
-use atlas_types::{Command, MemberId, Namespace, Origin, ReportDigest, Request, Seq};
+use atlas_types::{MemberId, ReportDigest, Seq};
 use openraft::async_runtime::WatchReceiver;
 use tokio::sync::{mpsc, watch};
 
-use crate::forward::Forward;
-use crate::leader::Raft;
+use crate::machine::Raft;
 
 /// The most states and reports that wait for the keeper. Further ones are left out of the comparison.
 const SEEN_MAX: usize = 16;
@@ -63,10 +62,13 @@ impl Checks {
     }
 }
 
+/// Tells the other members a digest, without waiting for them.
+pub(crate) type Report = Box<dyn Fn(ReportDigest) + Send + Sync>;
+
 /// Computes digests, reports them and compares them.
 pub(crate) struct DigestKeeper {
     pub(crate) raft: Raft,
-    pub(crate) forward: Forward,
+    pub(crate) report: Report,
     pub(crate) seen: mpsc::Receiver<Seen>,
     pub(crate) agreement: watch::Sender<Agreement>,
     pub(crate) env: Env,
@@ -87,7 +89,7 @@ impl DigestKeeper {
                     let take = move || atlas_format::digest_state(&state.to_image());
                     let Ok(digest) = self.env.spawn_blocking("state-digest", take).join().await else { continue };
                     digests.own(seq, digest);
-                    self.report(ReportDigest { member, seq, digest });
+                    (self.report)(ReportDigest { member, seq, digest });
                     seq
                 }
                 Seen::Reported(report) => {
@@ -114,18 +116,6 @@ impl DigestKeeper {
     /// Whether there are no other members to compare with.
     fn is_alone(&self) -> bool {
         self.raft.server_metrics().borrow_watched().membership_config.membership().nodes().count() < 2
-    }
-
-    /// Reports a digest to the other members. A lost report does no harm, because another one follows.
-    fn report(&self, report: ReportDigest) {
-        let forward = self.forward.clone();
-        let origin = Origin::duty(Namespace::default_namespace());
-        self.env.spawn("report-digest", async move {
-            let request = Request { origin, command: Command::ReportDigest(report) };
-            if let Err(error) = forward.propose(vec![request]).await {
-                tracing::debug!(%error, seq = %report.seq, "could not report the state digest");
-            }
-        });
     }
 }
 

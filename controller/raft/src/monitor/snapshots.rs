@@ -6,7 +6,7 @@ use std::time::Duration;
 use atlas_env::Env;
 
 use crate::consensus::snapshot::Snapshots;
-use crate::leader::Raft;
+use crate::machine::Raft;
 use atlas_log::Log;
 
 /// Entries younger than this are kept for members that were offline.

@@ -11,7 +11,7 @@ use atlas_env::Env;
 use atlas_types::{Command, Request};
 use tokio::sync::watch;
 
-use crate::leader::Raft;
+use crate::machine::Raft;
 use atlas_log::{Log, Space};
 
 /// The interval at which the disk is checked.

@@ -13,7 +13,7 @@ use crate::Member;
 use crate::consensus::machine::Machine;
 use crate::consensus::snapshot::{Snapshots, Source};
 use crate::consensus::{RaftMembership, RaftSnapshotMeta, RaftStoredMembership, body};
-use crate::leader::machine::StateMachine;
+use crate::machine::StateMachine;
 use atlas_log::{FileDriver, Limits, Log, LogId, Vote};
 
 /// The initial data of a member.

@@ -1,4 +1,4 @@
-//! The replicated state behind Raft: applies committed entries, adopts the head's results, and notifies subscribers.
+//! This member's Raft, and the replicated state behind it: applies committed entries, adopts the head's results, and notifies subscribers.
 
 use std::io::{self, Read};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,10 +10,19 @@ use atlas_types::EventSeq;
 use tokio::sync::watch;
 
 use crate::batches::{AppliedBatch, Batches};
-use crate::consensus::machine::Machine;
+use crate::consensus::machine::{Machine, MachineStore};
 use crate::consensus::snapshot::Source;
-use crate::consensus::{LeaderId, Proposal, RaftLogId, Reply};
+use crate::consensus::{LeaderId, Proposal, RaftLogId, Reply, Types};
 use crate::monitor::digests::Checks;
+
+/// The Raft instance of this member.
+pub(crate) type Raft = openraft::Raft<Types, MachineStore<StateMachine>>;
+
+/// This member's leader id, if it leads.
+pub(crate) fn leader_id(raft: &Raft) -> Option<LeaderId> {
+    // Before its first vote, a new group reports a leader in term 0.
+    raft.as_leader().ok().map(|leader| *leader.leader_id()).filter(|leader| leader.term > 0)
+}
 
 /// The plan that the leader loop has in flight. The state machine adopts its result when the entry is committed.
 #[derive(Clone, Default)]
