@@ -9,8 +9,6 @@ mod limits;
 mod llm;
 mod mcp;
 mod members;
-mod number;
-pub use number::int;
 mod read;
 mod run;
 mod write;

@@ -2,11 +2,12 @@
 //! command line `atlas` (compatibility §17.1).
 
 mod json;
+pub(crate) mod number;
 
 use serde_json::{Number, Value};
 
-pub use crate::contract::int;
 pub use json::json_fault;
+pub use number::int;
 
 /// Maximum length of one value in a message; the rest is replaced by an ellipsis.
 const LEN_MAX: usize = 2_000;

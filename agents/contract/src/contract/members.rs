@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
-use super::number;
 use crate::python;
 use crate::violation::{Violation, member};
 
@@ -84,12 +83,12 @@ impl Conversions {
 
     pub(super) fn int(&mut self, members: Members<'_>, at: &str, name: &str, default: i64) -> i64 {
         let Some(value) = members.get(name) else { return default };
-        self.take(&member(at, name), value, "a whole number", number::int).unwrap_or(default)
+        self.take(&member(at, name), value, "a whole number", python::int).unwrap_or(default)
     }
 
     pub(super) fn seconds(&mut self, members: Members<'_>, at: &str, name: &str) -> Option<f64> {
         let value = members.get(name)?;
-        self.take(&member(at, name), value, "a number of seconds", number::float)
+        self.take(&member(at, name), value, "a number of seconds", python::number::float)
     }
 
     pub(super) fn flag(&mut self, members: Members<'_>, at: &str, name: &str) -> bool {

@@ -13,7 +13,7 @@ pub fn int(value: &Value) -> Option<i64> {
 }
 
 /// `float(value)`, but none for an infinite value, which is not a valid time.
-pub(super) fn float(value: &Value) -> Option<f64> {
+pub(crate) fn float(value: &Value) -> Option<f64> {
     let number = match value {
         Value::Bool(value) => f64::from(u8::from(*value)),
         Value::Number(number) => number.as_f64()?,
