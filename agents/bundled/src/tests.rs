@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use atlas_contract::fixture::{Expected, Fixture};
+use atlas_contract::fixture::{Expectation, Fixture};
 use atlas_contract::yaml::{Budget, load};
 use atlas_contract::{Contract, ProviderKind, joined};
 use atlas_package::{discover, pack};
@@ -87,12 +87,12 @@ fn fixtures_fit_the_schemas() {
         for (path, fixture) in fixtures {
             let taken = input.validate(&fixture.input).map_err(|violations| joined(&violations));
             match &fixture.expected {
-                Expected::Output(expected) => {
+                Expectation::Output(expected) => {
                     assert_eq!(taken, Ok(()), "{path}");
                     assert_eq!(output.validate(expected), Ok(()), "{path}");
                 }
                 // A bundled agent fails only if its schema refuses the input.
-                Expected::Error(_) => {
+                Expectation::Error(_) => {
                     let error = taken.expect_err(&path);
                     assert_eq!(fixture.check(Err(&error)), Ok(()), "{path}");
                 }
@@ -134,7 +134,7 @@ fn chains_fit_the_agents_that_they_name() {
 /// Runs the fixtures of an agent that expect an output.
 fn check_outputs(agent: &BundledAgent, run: impl Fn(&Value) -> Result<Value, String>) {
     for (path, fixture) in fixtures(agent) {
-        if matches!(fixture.expected, Expected::Output(_)) {
+        if matches!(fixture.expected, Expectation::Output(_)) {
             let ended = run(&fixture.input);
             let checked = fixture.check(ended.as_ref().map_err(String::as_str));
             checked.unwrap_or_else(|mismatch| panic!("{path}: {mismatch}"));

@@ -87,7 +87,7 @@ pub enum EvalError {
 impl Eval {
     /// Parses a file; `directory` is the name of its folder, which is the default of `agent_name`.
     pub fn parse(text: &[u8], directory: &str) -> Result<Self, EvalError> {
-        let document = yaml::load(text, yaml::Budget::default()).map_err(EvalError::Yaml)?;
+        let document = yaml::load_strictly(text, yaml::Budget::default()).map_err(EvalError::Yaml)?;
         let top = mapping("the document", &document)?;
         let members = match top.get("eval") {
             Some(inner) => mapping("\"eval\"", inner)?,
@@ -253,6 +253,15 @@ mod tests {
         let output = output.as_object().expect("an object");
         let line = |result: CheckResult| format!("{}: {} {}\n", result.name, result.passed, result.message);
         expected.assert_eq(&eval.run(output).into_iter().map(line).collect::<String>());
+    }
+
+    #[test]
+    fn a_number_that_json_lacks_is_refused() {
+        let error =
+            Eval::parse(b"checks:\n- {name: a, type: range, field: f, max_val: .inf}", "a").expect_err("refused");
+        let place =
+            "invalid YAML: line 2, column 45: .inf is no number that JSON has; write a number, or quote it as text";
+        assert_eq!(error.to_string(), place);
     }
 
     #[test]

@@ -17,12 +17,12 @@ pub struct Fixture {
     /// The job's input.
     pub input: Value,
     /// The expected result.
-    pub expected: Expected,
+    pub expected: Expectation,
 }
 
 /// The expected result of a fixture's job.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Expected {
+pub enum Expectation {
     /// The job completes with this output; numbers are compared by value.
     Output(Value),
     /// The job fails or is refused, with an error that contains this text.
@@ -33,8 +33,8 @@ pub enum Expected {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FixtureError {
     /// The text is not YAML.
-    #[error("the fixture is not YAML")]
-    Yaml(#[source] YamlError),
+    #[error("the fixture cannot be read: {0}")]
+    Yaml(YamlError),
     /// The document does not have the structure of a fixture.
     #[error("{0}")]
     Form(String),
@@ -56,7 +56,7 @@ impl Fixture {
     /// Reads a fixture.
     pub fn parse(text: &[u8]) -> Result<Self, FixtureError> {
         let form = |problem: &str| FixtureError::Form(problem.to_owned());
-        let value = yaml::load(text, yaml::Budget::default()).map_err(FixtureError::Yaml)?;
+        let value = yaml::load_strictly(text, yaml::Budget::default()).map_err(FixtureError::Yaml)?;
         let Value::Object(mut members) = value else {
             return Err(form("a fixture is a mapping with input and either output or error"));
         };
@@ -71,8 +71,8 @@ impl Fixture {
         };
         let input = members.shift_remove("input").unwrap_or_else(|| Value::Object(Map::new()));
         let expected = match (members.shift_remove("output"), members.shift_remove("error")) {
-            (Some(output), None) => Expected::Output(output),
-            (None, Some(Value::String(error))) if !error.is_empty() => Expected::Error(error),
+            (Some(output), None) => Expectation::Output(output),
+            (None, Some(Value::String(error))) if !error.is_empty() => Expectation::Error(error),
             (None, Some(_)) => return Err(form("the error of a fixture is text that is not empty")),
             _ => return Err(form("a fixture has either output or error")),
         };
@@ -82,16 +82,16 @@ impl Fixture {
     /// Compares the job's output or error with the fixture.
     pub fn check(&self, ended: Result<&Value, &str>) -> Result<(), Mismatch> {
         let fits = match (&self.expected, ended) {
-            (Expected::Output(expected), Ok(output)) => same(expected, output),
-            (Expected::Error(expected), Err(error)) => error.contains(expected),
+            (Expectation::Output(expected), Ok(output)) => same(expected, output),
+            (Expectation::Error(expected), Err(error)) => error.contains(expected),
             _ => false,
         };
         if fits {
             return Ok(());
         }
         let expected = match &self.expected {
-            Expected::Output(output) => output.to_string(),
-            Expected::Error(error) => format!("an error with {}", python::string(error)),
+            Expectation::Output(output) => output.to_string(),
+            Expectation::Error(error) => format!("an error with {}", python::string(error)),
         };
         let actual = match ended {
             Ok(output) => output.to_string(),
@@ -129,6 +129,10 @@ mod tests {
             ("input: {}", "a fixture has either output or error"),
             ("output: {}\nerror: x", "a fixture has either output or error"),
             ("error: 5", "the error of a fixture is text that is not empty"),
+            (
+                "output:\n  n: .inf",
+                "the fixture cannot be read: line 2, column 6: .inf is no number that JSON has; write a number, or quote it as text",
+            ),
         ] {
             let error = Fixture::parse(text.as_bytes()).map_err(|error| error.to_string());
             assert_eq!(error, Err(problem.to_owned()), "{text}");

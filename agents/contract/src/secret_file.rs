@@ -15,6 +15,8 @@ pub enum SecretFileError {
     /// The position alone: the parser's text may quote a value.
     #[error("the file is not YAML{}", place.map(|place| format!(": {place}")).unwrap_or_default())]
     Yaml { place: Option<yaml::Position> },
+    #[error("a value in the file cannot be read: {place}")]
+    Value { place: yaml::Position },
     #[error("the file has more than {max} bytes")]
     TooLarge { max: usize },
     #[error("the file is not an object of names and values")]
@@ -27,7 +29,7 @@ pub fn read(file_name: &str, bytes: &[u8]) -> Result<BTreeMap<String, String>, S
     let budget = Budget::default();
     let is_yaml = [".yaml", ".yml"].iter().any(|suffix| file_name.ends_with(suffix));
     let document = if is_yaml {
-        yaml::load(bytes, budget).map_err(|error| yaml_error(&error))?
+        yaml::load_strictly(bytes, budget).map_err(|error| yaml_error(&error))?
     } else if bytes.len() > budget.bytes_max {
         return Err(SecretFileError::TooLarge { max: budget.bytes_max });
     } else {
@@ -45,9 +47,8 @@ pub fn read(file_name: &str, bytes: &[u8]) -> Result<BTreeMap<String, String>, S
 
 fn yaml_error(error: &YamlError) -> SecretFileError {
     match error {
-        YamlError::NotUtf8 { place } | YamlError::Syntax { place, .. } | YamlError::Meaning { place, .. } => {
-            SecretFileError::Yaml { place: Some(*place) }
-        }
+        YamlError::NotUtf8 { place } | YamlError::Syntax { place, .. } => SecretFileError::Yaml { place: Some(*place) },
+        YamlError::Meaning { place, .. } => SecretFileError::Value { place: *place },
         YamlError::Budget { .. } => SecretFileError::Yaml { place: None },
     }
 }
@@ -83,8 +84,9 @@ mod tests {
         check("s.json", "{\"K\": canary}", &expect!["error: the file is not JSON: line 1, column 7"]);
         check("s.json", "[\"canary\"]", &expect!["error: the file is not an object of names and values"]);
         check("s.json", "", &expect!["error: the file is not JSON: line 1, column 0"]);
-        check("s.yaml", "K: !canary v", &expect!["error: the file is not YAML: line 1, column 12"]);
+        check("s.yaml", "K: !canary v", &expect!["error: a value in the file cannot be read: line 1, column 12"]);
         check("s.yaml", "canary", &expect!["error: the file is not an object of names and values"]);
+        check("s.yaml", "A: b\nK: .inf", &expect!["error: a value in the file cannot be read: line 2, column 4"]);
         check("s.yaml", "K: [", &expect!["error: the file is not YAML: line 1, column 4"]);
         let large = " ".repeat(1 << 21);
         check("s.json", &large, &expect!["error: the file has more than 1048576 bytes"]);

@@ -5,7 +5,7 @@
 
 /// A text with U+FFFD instead of each half.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Mended {
+pub struct MendedText {
     /// The text.
     pub text: Vec<u8>,
     /// How many halves there were.
@@ -16,8 +16,8 @@ pub struct Mended {
 const REPLACEMENT: &[u8; 6] = br"\ufffd";
 
 /// Replaces each half of a surrogate pair; none if the text has none. Backslashes outside of strings are left alone: there they are no JSON.
-pub fn mended(text: &[u8]) -> Option<Mended> {
-    let mut mended: Option<Mended> = None;
+pub fn mended(text: &[u8]) -> Option<MendedText> {
+    let mut mended: Option<MendedText> = None;
     let mut at = 0;
     while let Some(found) = text[at..].iter().position(|&byte| byte == b'\\') {
         let start = at + found;
@@ -30,7 +30,7 @@ pub fn mended(text: &[u8]) -> Option<Mended> {
         match unit {
             0xd800..=0xdbff if matches!(self::unit(text, at), Some(0xdc00..=0xdfff)) => at += REPLACEMENT.len(),
             0xd800..=0xdfff => {
-                let mended = mended.get_or_insert_with(|| Mended { text: text.to_vec(), halves: 0 });
+                let mended = mended.get_or_insert_with(|| MendedText { text: text.to_vec(), halves: 0 });
                 mended.text[start..at].copy_from_slice(REPLACEMENT);
                 mended.halves += 1;
             }

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::violation::member;
 use crate::warning::Warning;
-use crate::yaml::{self, Budget, Marked};
+use crate::yaml::{self, Budget, MarkedDocument};
 
 /// Most warnings of one definition.
 const WARNINGS_MAX: usize = 20;
@@ -64,7 +64,7 @@ impl Place {
 }
 
 struct Found<'a> {
-    texts: &'a Marked,
+    texts: &'a MarkedDocument,
     warnings: Vec<Warning>,
 }
 

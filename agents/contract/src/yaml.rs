@@ -142,7 +142,7 @@ enum Dialect {
 
 /// A document with the lines of its values.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Marked {
+pub struct MarkedDocument {
     pub value: Value,
     /// The line of each value by its JSON pointer, from 1. A member has the line of its key.
     pub lines: BTreeMap<String, usize>,
@@ -156,10 +156,10 @@ pub struct Marked {
 /// assert_eq!(marked.value, serde_json::json!({"on": "yes", "mode": 8}));
 /// assert_eq!(marked.lines["/mode"], 2);
 /// ```
-pub fn load_core(text: &[u8], budget: Budget) -> Result<Marked, YamlError> {
+pub fn load_core(text: &[u8], budget: Budget) -> Result<MarkedDocument, YamlError> {
     let root = compose::compose(checked(text, budget)?, budget, Dialect::Core)?;
     let (value, lines) = expand::Expand::new(budget).strictly().with_lines(&root)?;
-    Ok(Marked { value, lines })
+    Ok(MarkedDocument { value, lines })
 }
 
 /// Loads one document as [`load_core`] does, with null for what JSON cannot represent: so were definitions read that are registered already.
@@ -169,17 +169,17 @@ pub fn load_core(text: &[u8], budget: Budget) -> Result<Marked, YamlError> {
 /// let marked = load_core_with_nulls(b"a: .inf", Budget::default()).expect("valid");
 /// assert_eq!(marked.value, serde_json::json!({"a": null}));
 /// ```
-pub fn load_core_with_nulls(text: &[u8], budget: Budget) -> Result<Marked, YamlError> {
+pub fn load_core_with_nulls(text: &[u8], budget: Budget) -> Result<MarkedDocument, YamlError> {
     let root = compose::compose(checked(text, budget)?, budget, Dialect::Core)?;
     let (value, lines) = expand::Expand::new(budget).with_lines(&root)?;
-    Ok(Marked { value, lines })
+    Ok(MarkedDocument { value, lines })
 }
 
 /// Loads one document as [`load`] does, with the words of plain scalars instead of what they mean, and their lines.
-pub(crate) fn load_texts(text: &[u8], budget: Budget) -> Result<Marked, YamlError> {
+pub(crate) fn load_texts(text: &[u8], budget: Budget) -> Result<MarkedDocument, YamlError> {
     let root = compose::compose(checked(text, budget)?, budget, Dialect::Words)?;
     let (value, lines) = expand::Expand::new(budget).with_lines(&root)?;
-    Ok(Marked { value, lines })
+    Ok(MarkedDocument { value, lines })
 }
 
 /// Loads one document, with the values that JSON cannot represent.

@@ -68,7 +68,7 @@ impl Acl {
 impl ProtectedDomains {
     /// Reads the knowledge policy of an operator: a mapping with `protected_domains`. An empty file protects nothing.
     pub fn parse(text: &[u8]) -> Result<Self, ProtectedError> {
-        let document = yaml::load(text, Budget::default()).map_err(ProtectedError::Yaml)?;
+        let document = yaml::load_strictly(text, Budget::default()).map_err(ProtectedError::Yaml)?;
         let members = match &document {
             Value::Null => return Ok(Self::default()),
             Value::Object(members) => members,

@@ -5,7 +5,7 @@ use std::fs;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use atlas_contract::yaml::{Budget, Marked, YamlError, load_core, load_core_with_nulls};
+use atlas_contract::yaml::{Budget, MarkedDocument, YamlError, load_core, load_core_with_nulls};
 use atlas_graph::{
     Availability, Finding, Graph, Kind, LoadError, LoadErrorKind, LoadErrors, LoadedGraph, Source, Surroundings, inside,
 };
@@ -103,7 +103,7 @@ pub(crate) enum Reading {
 }
 
 impl Reading {
-    pub(crate) fn load(self, text: &[u8]) -> Result<Marked, YamlError> {
+    pub(crate) fn load(self, text: &[u8]) -> Result<MarkedDocument, YamlError> {
         match self {
             Self::Strict => load_core(text, Budget::default()),
             Self::WithNulls => load_core_with_nulls(text, Budget::default()),

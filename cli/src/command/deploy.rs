@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use atlas_contract::fixture::Expected;
+use atlas_contract::fixture::Expectation;
 use atlas_contract::{ContractError, Violation, Warning};
 use atlas_package::{PackError, Package, SKILL_FILE, SkippedPath};
 use atlas_types::Digest;
@@ -292,7 +292,7 @@ fn refused(path: &Path, error: &ContractError) -> Failure {
 /// An example input: the input of the first test that expects an output; without such a test, a value for each required
 /// member.
 fn example(cases: &[Case], schema: &Value) -> Value {
-    let completes = |case: &&Case| matches!(case.fixture.expected, Expected::Output(_));
+    let completes = |case: &&Case| matches!(case.fixture.expected, Expectation::Output(_));
     if let Some(case) = cases.iter().find(completes) {
         return case.fixture.input.clone();
     }
