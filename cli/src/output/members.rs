@@ -1,8 +1,7 @@
 //! The members of the API's objects. With them, a misspelt name is distinguished from a member that an object lacks.
 
 use atlas_api::types::{
-    AgentDetails, AgentRevision, ChainRun, Conversation, Id, Job, JobQuestion, Member, Node, Object, Shape, Trace,
-    Trigger, of,
+    Agent, AgentRevision, ChainRun, Conversation, Id, Job, JobQuestion, Member, Node, Object, Shape, Trace, Trigger, of,
 };
 
 /// The members that objects of a kind can have.
@@ -24,7 +23,7 @@ pub(crate) const TRIGGER: Members = Members::Of(of::<Trigger>());
 pub(crate) const TRACE: Members = Members::Of(of::<Trace>());
 
 /// Members of an agent version with `view=full`.
-pub(crate) const AGENT: Members = Members::Of(of::<AgentDetails>());
+pub(crate) const AGENT: Members = Members::Of(of::<Agent>());
 
 /// Members of a package of an agent version.
 pub(crate) const AGENT_REVISION: Members = Members::Of(of::<AgentRevision>());

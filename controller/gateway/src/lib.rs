@@ -30,8 +30,10 @@ mod server;
 mod task;
 mod texts;
 mod tools;
+mod verbs;
 mod view;
 
 pub use compatible::{Compatible, CompatibleOptions, Token};
 pub use door::{Gateway, GatewayOptions, GatewayResponse};
 pub use registry::RegistryOptions;
+pub use verbs::{McpVerb, mcp_verbs};

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use atlas_api::{Agents, Jobs, OperationId, Questions};
+use atlas_api::OperationId;
 use atlas_env::Env;
 use atlas_service::{Caller, Consistency, Service, View};
 use atlas_types::{JobId, TraceContext};
@@ -21,6 +21,7 @@ use crate::door::GatewayOptions;
 use crate::lists::Lists;
 use crate::owners::OwnSession;
 use crate::tools::{self, ToolName};
+use crate::verbs::Method;
 use crate::view::{error_text, refusal};
 use crate::{page, pins, questions, resources, task};
 
@@ -67,6 +68,11 @@ pub(crate) async fn allowed(
     admitted.map_err(|error| ErrorData::invalid_request(error_text(&error), None))
 }
 
+/// Refuses a caller that may not use a method.
+async fn may_use(service: &Service, caller: &Caller, method: Method) -> Result<(), ErrorData> {
+    allowed(service, caller, method.operation(), method.as_str()).await
+}
+
 /// Serves the platform's tools. It holds nothing of its own, so each session has a copy.
 #[derive(Clone)]
 pub(crate) struct Server {
@@ -79,7 +85,7 @@ pub(crate) struct Server {
 impl Server {
     /// The job of a task.
     async fn job(&self, caller: &Caller, task: &str) -> Result<JobId, ErrorData> {
-        allowed(&self.service, caller, Jobs::GetJob.id(), "tasks").await?;
+        allowed(&self.service, caller, Method::GetTask.operation(), "tasks").await?;
         let id = self.service.job_id(caller, task).await;
         id.map_err(|error| ErrorData::invalid_params(error_text(&error), None))
     }
@@ -103,7 +109,7 @@ impl ServerHandler for Server {
         context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
         let caller = caller(&context)?;
-        allowed(&self.service, &caller, Agents::ListAgents.id(), "tools/list").await?;
+        may_use(&self.service, &caller, Method::ListTools).await?;
         self.lists.begin();
         let pinned = pins::tools(&self.service, &caller).await;
         let pinned = pinned.map_err(|error| ErrorData::internal_error(error_text(&error), None))?;
@@ -122,7 +128,7 @@ impl ServerHandler for Server {
 
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
         let caller = caller(context.request_context())?;
-        allowed(&self.service, &caller, Agents::ListAgents.id(), "subscriptions/listen").await?;
+        may_use(&self.service, &caller, Method::Listen).await?;
         self.lists.listen(&context).await
     }
 
@@ -174,7 +180,7 @@ impl ServerHandler for Server {
         context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
         let caller = caller(&context)?;
-        allowed(&self.service, &caller, Jobs::GetJob.id(), "resources/read").await?;
+        may_use(&self.service, &caller, Method::ReadResource).await?;
         resources::read(&self.service, &caller, &request.uri).await.map(Into::into)
     }
 
@@ -197,13 +203,13 @@ impl ServerHandler for Server {
         context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
         let caller = caller(&context)?;
-        allowed(&self.service, &caller, Questions::AnswerQuestion.id(), "tasks/update").await?;
+        may_use(&self.service, &caller, Method::UpdateTask).await?;
         let id = self.job(&caller, &request.task_id).await?;
         match questions::respond(&self.service, &caller, id, request.input_responses).await {
             Ok(_) => Ok(()),
             Err(error) => {
-                let text =
-                    refusal(&self.service, &caller, (Questions::AnswerQuestion.id(), "tasks/update"), &error).await;
+                let method = Method::UpdateTask;
+                let text = refusal(&self.service, &caller, (method.operation(), method.as_str()), &error).await;
                 Err(ErrorData::invalid_params(text, None))
             }
         }
@@ -222,7 +228,8 @@ impl ServerHandler for Server {
         match cancelled.await {
             Ok(_) => Ok(()),
             Err(error) => {
-                let text = refusal(&self.service, &caller, (Jobs::CancelJob.id(), "tasks/cancel"), &error).await;
+                let method = Method::CancelTask;
+                let text = refusal(&self.service, &caller, (method.operation(), method.as_str()), &error).await;
                 Err(ErrorData::invalid_params(text, None))
             }
         }

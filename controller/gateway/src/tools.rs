@@ -37,7 +37,7 @@ impl ToolName {
         })
     }
 
-    const ALL: [Self; 9] = [
+    pub(crate) const ALL: [Self; 9] = [
         Self::AgentsSearch,
         Self::AgentDescribe,
         Self::AgentRun,

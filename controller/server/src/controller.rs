@@ -16,7 +16,6 @@ use atlas_tls::{Clients, TlsError};
 use atlas_types::{Door, Level};
 use atlas_webhooks::{Environment, Webhooks};
 use futures::future::{BoxFuture, LocalBoxFuture};
-use serde_json::json;
 use tokio::sync::{Mutex, watch};
 
 use crate::backup::Backups;
@@ -468,19 +467,16 @@ fn compatible_mcp(options: &Options, service: Service, env: Env) -> Compatible {
     Compatible::new(service, limits, env)
 }
 
-fn about(options: &Options, handle: &Handle) -> serde_json::Value {
-    let mut about = json!({
-        "version": env!("CARGO_PKG_VERSION"),
-        "mode": options.mode.as_str(),
-        "level": Level::CURRENT.0,
-        "cluster_id": format!("{:032x}", handle.cluster_id()),
-    });
-    if options.mode == Mode::Dev {
+fn about(options: &Options, handle: &Handle) -> atlas_api::types::Version {
+    atlas_api::types::Version {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        mode: options.mode.as_str().to_owned(),
+        level: Level::CURRENT.0.into(),
+        cluster_id: format!("{:032x}", handle.cluster_id()),
         // In development mode everything runs on one machine, and `atlasctl dev kill` finds the processes by this
         // directory.
-        about["data_dir"] = options.data_dir.to_string_lossy().into();
+        data_dir: (options.mode == Mode::Dev).then(|| options.data_dir.to_string_lossy().into_owned()),
     }
-    about
 }
 
 /// Starts the export to PostgreSQL, if there is a database for it.

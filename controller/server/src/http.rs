@@ -22,6 +22,7 @@ mod linger;
 mod logins;
 mod logs;
 mod mcp;
+mod members;
 mod messages;
 mod names;
 mod nodes;
@@ -92,7 +93,7 @@ pub(crate) struct HttpDoor {
     /// The SHA-256 of the cluster's certificate; none if TLS is off.
     pub(crate) authority: Option<[u8; 32]>,
     /// The answer of `/api/version`.
-    pub(crate) about: serde_json::Value,
+    pub(crate) about: atlas_api::types::Version,
     /// The frames that event streams share.
     pub(crate) frames: Arc<Frames>,
 }

@@ -32,8 +32,8 @@ mod triggers;
 
 pub use access::{AccessToken, AccessTokenRequest, AuditMember, AuditPage, AuditRecord, Grant, MissingMember, Whoami};
 pub use agents::{
-    Agent, AgentDetails, AgentRevision, AgentVersion, Circuit, Deletion, DeprecateRequest, Deprecation, Registration,
-    Retirement, RollbackRequest, RolledBack,
+    Agent, AgentRevision, Circuit, Deletion, DeprecateRequest, Deprecation, Registration, Retirement, RollbackRequest,
+    RolledBack,
 };
 pub use chains::{ChainCheck, ChainId, ChainRun, ChainStart, ChainToCheck, ChainTree};
 pub use cluster::{
@@ -57,7 +57,7 @@ pub use problems::{Error, Problem, Violation};
 pub use questions::{JobQuestion, QuestionAnswer};
 pub use shown::schemas;
 pub use skills::{Skill, SkillTest, SkillTested};
-pub use submissions::{Batch, BatchJob, BatchResult, BatchResults, Id, Submission};
+pub use submissions::{Batch, BatchJob, BatchResult, BatchResults, Id, NewJob, Submission};
 pub use traces::{EvalResult, Trace};
 pub use triggers::{
     Backfill, BackfillRequest, BackfillTime, Call, Deliveries, Delivery, FiredJob, Firing, HookGreeting, NextFirings,
@@ -145,8 +145,6 @@ const SHAPES: &[(From, Shape)] = &[
     answer::<ClusterEvent>(),
     answer::<Line>(),
     answer::<Agent>(),
-    answer::<AgentVersion>(),
-    answer::<AgentDetails>(),
     answer::<AgentRevision>(),
     request::<RollbackRequest>(),
     answer::<RolledBack>(),

@@ -1,5 +1,6 @@
 //! The tools: skills, those of the platform and, if asked for, agents (compatibility §18.3 and §19.2).
 
+use atlas_api::types::Skill;
 use atlas_api::{Agents, Jobs};
 use atlas_contract::platform;
 use atlas_service::{AgentQuery, Caller, Consistency, Error, OutsideCall, SkillEnd, Submission, Unwanted, Versions};
@@ -75,10 +76,7 @@ impl Compatible {
     async fn tools(&self, caller: &Caller) -> Result<Vec<Value>, Error> {
         caller.may(Agents::ListAgents.id())?;
         let skills = self.service.skills(caller, Consistency::Linearizable).await?;
-        let mut tools: Vec<Value> = skills
-            .iter()
-            .map(|skill| tool(&skill["name"], &skill["description"], &offered(skill).schema.into()))
-            .collect();
+        let mut tools: Vec<Value> = skills.iter().map(tool).collect();
         tools.extend(platform::TOOLS.iter().map(|known| {
             json!({ "name": known.name, "description": known.description, "inputSchema": known.input_schema() })
         }));
@@ -118,7 +116,7 @@ impl Compatible {
         // The input of a skill may be a member, if it is no object.
         if input.as_object().is_some_and(|input| input.len() == 1 && input.contains_key(INPUT)) {
             let skills = self.service.skills(caller, Consistency::Stale).await?;
-            let skill = skills.iter().find(|skill| skill["name"] == name);
+            let skill = skills.iter().find(|skill| skill.name == name);
             if let (Some(skill), Value::Object(arguments)) = (skill, &input) {
                 input = offered(skill).input(arguments.clone());
             }
@@ -144,14 +142,14 @@ impl Compatible {
 }
 
 /// The input schema of a skill as it is offered.
-fn offered(skill: &Value) -> Offered {
-    Offered::new(skill.get("input_schema"))
+fn offered(skill: &Skill) -> Offered {
+    Offered::new(Some(&skill.input_schema))
 }
 
-fn tool(name: &Value, description: &Value, schema: &Value) -> Value {
-    let described = description.as_str().filter(|text| !text.is_empty()).map(str::to_owned);
-    let description = described.unwrap_or_else(|| format!("Skill: {}", name.as_str().unwrap_or_default()));
-    json!({ "name": name, "description": description, "inputSchema": schema })
+fn tool(skill: &Skill) -> Value {
+    let described = Some(&skill.description).filter(|text| !text.is_empty()).cloned();
+    let description = described.unwrap_or_else(|| format!("Skill: {}", skill.name));
+    json!({ "name": skill.name, "description": description, "inputSchema": offered(skill).schema })
 }
 
 /// A result, as one text: the JSON of what was returned, or what went wrong.
@@ -169,7 +167,7 @@ mod tests {
 
     #[test]
     fn a_skill_without_a_description_is_named() {
-        let known = tool(&json!("reverse"), &json!(""), &json!({ "type": "object" }));
+        let known = tool(&Skill { name: "reverse".to_owned(), input_schema: Skill::any_object(), ..Skill::default() });
         assert_eq!(known["description"], "Skill: reverse");
     }
 

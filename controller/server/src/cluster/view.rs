@@ -1,10 +1,10 @@
-//! The cluster as JSON.
+//! The cluster as clients see it.
 
 use std::time::Duration;
 
+use atlas_api::types;
 use atlas_raft::{MemberView, MembersView, Role, Room, Upkeep};
 use atlas_types::{Level, MemberId, Timestamp};
-use serde_json::{Value, json};
 
 use super::Cluster;
 
@@ -13,31 +13,31 @@ const FRESH: Duration = Duration::from_secs(3);
 
 impl Cluster {
     /// The cluster as this member sees it now.
-    pub(crate) fn status(&self) -> Value {
+    pub(crate) fn status(&self) -> types::ClusterView {
         let view = self.handle().members();
         let leader = self.able_leader(&view).and_then(|leader| view.member(leader));
         let state = self.handle().applied();
         let disk = *self.handle().disk().borrow();
         let voters: Vec<_> = view.members.iter().filter(|member| member.role == Role::Voter).collect();
         let reachable = voters.iter().filter(|member| self.reaches(&view, member)).count();
-        json!({
-            "cluster_id": format!("{:032x}", self.handle().cluster_id()),
-            "mode": self.mode.as_str(),
-            "version": env!("CARGO_PKG_VERSION"),
-            "level": state.level().0,
-            "level_known": Level::CURRENT.0,
-            "leader": leader.map(|leader| leader.peer.label()),
-            "term": view.term,
-            "commit": view.committed,
-            "applied": view.applied,
-            "changing": view.voters.len() > 1,
+        types::ClusterView {
+            cluster_id: format!("{:032x}", self.handle().cluster_id()),
+            mode: self.mode.as_str().to_owned(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            level: state.level().0.into(),
+            level_known: Level::CURRENT.0.into(),
+            leader: leader.map(|leader| leader.peer.label()),
+            term: view.term,
+            commit: view.committed,
+            applied: view.applied,
+            changing: view.voters.len() > 1,
             // The clock, the disk and the agreement are those of the answering controller.
-            "clock_doubt": self.handle().clock_doubt().borrow().map(|doubt| doubt.to_string()),
-            "disk": { "room": room(disk.room), "free_bytes": disk.free_bytes },
-            "agreed_at": self.handle().agreement().borrow().seq.0,
-            "quorum": { "voters": voters.len(), "reachable": reachable },
-            "members": self.members_of(&view),
-        })
+            clock_doubt: self.handle().clock_doubt().borrow().map(|doubt| doubt.to_string()),
+            disk: types::Disk { room: room(disk.room).to_owned(), free_bytes: disk.free_bytes },
+            agreed_at: self.handle().agreement().borrow().seq.0,
+            quorum: types::Quorum { voters: voters.len() as u64, reachable: reachable as u64 },
+            members: self.members_of(&view),
+        }
     }
 
     /// The leader, if it can lead: a leader that has lost its majority stays one by the rules of Raft, and can do nothing.
@@ -55,15 +55,15 @@ impl Cluster {
     }
 
     /// The members as this one sees them now.
-    pub(crate) fn members(&self) -> Vec<Value> {
+    pub(crate) fn members(&self) -> Vec<types::Member> {
         self.members_of(&self.handle().members())
     }
 
-    fn members_of(&self, view: &MembersView) -> Vec<Value> {
+    fn members_of(&self, view: &MembersView) -> Vec<types::Member> {
         view.members.iter().map(|member| self.member(view, member)).collect()
     }
 
-    fn member(&self, view: &MembersView, member: &MemberView) -> Value {
+    fn member(&self, view: &MembersView, member: &MemberView) -> types::Member {
         let status = member.status.as_ref().filter(|(_, age)| *age < FRESH);
         let heartbeat = if member.peer.member == self.handle().member() { None } else { self.heartbeat(view, member) };
         let millis = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
@@ -71,27 +71,27 @@ impl Cluster {
         let upkeep = |what: fn(&Upkeep) -> Option<Timestamp>| {
             status.and_then(|(status, _)| what(&status.upkeep)).map(|time| time.0 as f64 / 1e6)
         };
-        json!({
-            "id": member.peer.member.0,
-            "name": member.peer.label(),
-            "role": role(member, self.able_leader(view) == Some(member.peer.member)),
-            "reachable": self.reaches(view, member),
-            "term": status.map(|(status, _)| status.term),
-            "last_index": status.map(|(status, _)| status.last_index),
-            "applied": status.map(|(status, _)| status.applied_index),
-            "matched": member.matched,
-            "heartbeat_ms": heartbeat.map(millis),
-            "fsync_p99_ms": sync_p99,
-            "backup_at": upkeep(|upkeep| upkeep.backup_at),
-            "certificate_due_at": upkeep(|upkeep| upkeep.certificate_due),
-            "certificate_ends_at": upkeep(|upkeep| upkeep.certificate_ends),
-            "short_of_space": status.map(|(status, _)| status.short_of_space),
-            "level": status.map(|(status, _)| status.level.0),
-            "version": status.map(|(status, _)| &status.version),
-            "peer": member.peer.address,
-            "worker": member.peer.worker,
-            "http": member.peer.http,
-        })
+        types::Member {
+            id: member.peer.member.0,
+            name: member.peer.label(),
+            role: role(member, self.able_leader(view) == Some(member.peer.member)).to_owned(),
+            reachable: self.reaches(view, member),
+            term: status.map(|(status, _)| status.term),
+            last_index: status.map(|(status, _)| status.last_index),
+            applied: status.map(|(status, _)| status.applied_index),
+            matched: member.matched,
+            heartbeat_ms: heartbeat.map(millis),
+            fsync_p99_ms: sync_p99,
+            backup_at: upkeep(|upkeep| upkeep.backup_at),
+            certificate_due_at: upkeep(|upkeep| upkeep.certificate_due),
+            certificate_ends_at: upkeep(|upkeep| upkeep.certificate_ends),
+            short_of_space: status.map(|(status, _)| status.short_of_space),
+            level: status.map(|(status, _)| status.level.0.into()),
+            version: status.map(|(status, _)| status.version.clone()),
+            peer: member.peer.address.clone(),
+            worker: member.peer.worker.clone(),
+            http: member.peer.http.clone(),
+        }
     }
 
     /// The time since a member was last heard from: by heartbeat on the leader, by the members' reports elsewhere.

@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use atlas_access::Right;
+use atlas_api::types::AccessToken;
 use atlas_service::{Caller, Error, NewToken};
 use http::StatusCode;
 use http::header::AUTHORIZATION;
 use serde::Deserialize;
-use serde_json::json;
 
 use super::HttpDoor;
 use super::answer::{self, Answer, Problem};
@@ -35,7 +35,7 @@ pub(crate) fn authorization(request: &Request) -> Option<&str> {
 /// `GET /api/auth/whoami`.
 pub(crate) async fn whoami(door: &HttpDoor, request: &Request) -> Answer {
     let access = door.service.authenticate(authorization(request)).await?;
-    Ok(answer::json(StatusCode::OK, &door.service.whoami(&identity::http(access))))
+    Ok(answer::body(StatusCode::OK, &door.service.whoami(&identity::http(access))))
 }
 
 #[derive(Deserialize)]
@@ -63,7 +63,8 @@ pub(crate) async fn create(door: &HttpDoor, caller: &Caller, request: &mut Reque
     let principal = principal.unwrap_or_else(|| name.clone());
     let new = NewToken { name, principal, description, valid_for: valid_for_s.map(Duration::from_secs) };
     let created = door.service.create_token(caller, &new).await?;
-    Ok(answer::json(StatusCode::CREATED, &json!({"token": created.text.expose(), "object": created.object.value})))
+    let token = AccessToken { token: created.text.expose().to_owned(), object: created.object.value };
+    Ok(answer::body(StatusCode::CREATED, &token))
 }
 
 #[cfg(test)]

@@ -3,13 +3,13 @@
 use std::fmt;
 use std::io::Write as _;
 
-use atlas_api::status_of;
+use atlas_api::{status_of, types};
 use atlas_service::json as text;
 use axum::body::Body;
 use http::StatusCode;
 use http::header::{ALLOW, CONNECTION, CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER, WARNING, WWW_AUTHENTICATE};
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 /// The answer of a handler.
 pub(crate) type Response = http::Response<Body>;
@@ -71,18 +71,21 @@ pub(crate) fn ready_json(status: StatusCode, body: Vec<u8>) -> Response {
     response
 }
 
-/// An answer with a JSON value.
+/// An answer with a JSON value that is not of a type of the interface yet.
 pub(crate) fn json(status: StatusCode, value: &Value) -> Response {
-    let mut body = Vec::new();
-    // Serialising a value cannot fail. Non-ASCII characters are escaped.
-    text::raw(&mut body, value.to_string().as_bytes());
-    ready_json(status, body)
+    body(status, value)
 }
 
-/// An answer with a body of the interface.
-pub(crate) fn body<T: Serialize>(status: StatusCode, body: &T) -> Response {
-    // A body of the interface is JSON: its names are text, and it has no number that JSON lacks.
-    json(status, &serde_json::to_value(body).unwrap_or_default())
+/// An answer with a body of the interface. Non-ASCII characters are escaped.
+pub(crate) fn body<T: Serialize + ?Sized>(status: StatusCode, body: &T) -> Response {
+    // A body of the interface is JSON: its names are text, so that writing it cannot fail.
+    let written = serde_json::to_vec(body).unwrap_or_else(|_| b"null".to_vec());
+    if written.is_ascii() {
+        return ready_json(status, written);
+    }
+    let mut escaped = Vec::with_capacity(written.len());
+    text::raw(&mut escaped, &written);
+    ready_json(status, escaped)
 }
 
 /// An answer with warnings: headers, because clients of Atlas for Python know the members of its body.
@@ -112,7 +115,7 @@ pub(crate) fn metrics(body: String) -> Response {
 
 /// `{"error": text}` without a code, for errors without an error page.
 pub(crate) fn plain_error(status: StatusCode, message: &str) -> Response {
-    json(status, &json!({ "error": message }))
+    body(status, &types::Error { error: message.to_owned() })
 }
 
 /// After how many seconds a repeat may succeed.
@@ -125,7 +128,7 @@ fn service_error(error: &atlas_service::Error, problem: bool) -> Response {
     let status = status_of(&entry);
     let mut response = match error {
         _ if problem => {
-            let mut response = json(status, &problem_document(error));
+            let mut response = body(status, &problem_document(error));
             response.headers_mut().insert(CONTENT_TYPE, PROBLEM);
             response
         }
@@ -149,32 +152,23 @@ fn service_error(error: &atlas_service::Error, problem: bool) -> Response {
 }
 
 /// An error as a problem document.
-pub(crate) fn problem_document(error: &atlas_service::Error) -> Value {
+pub(crate) fn problem_document(error: &atlas_service::Error) -> types::Problem {
     let entry = error.entry();
-    let mut document = json!({
-        "type": format!("/errors/{}", entry.code),
-        "title": entry.title,
-        "status": status_of(&entry).as_u16(),
-        "code": entry.code,
-        "detail": error.to_string(),
-    });
-    let Some(members) = document.as_object_mut() else { return document };
-    let violations = error
-        .violations()
-        .iter()
-        .map(|violation| json!({ "pointer": violation.pointer, "rule": violation.rule, "message": violation.message }));
-    let violations: Vec<Value> = violations.collect();
-    if !violations.is_empty() {
-        members.insert("errors".to_owned(), violations.into());
+    let violation = |violation: &atlas_contract::Violation| types::Violation {
+        pointer: violation.pointer.clone(),
+        rule: violation.rule.clone(),
+        message: violation.message.clone(),
+    };
+    types::Problem {
+        kind: format!("/errors/{}", entry.code),
+        title: entry.title.to_owned(),
+        status: status_of(&entry).as_u16().into(),
+        code: entry.code.to_owned(),
+        detail: error.to_string(),
+        errors: error.violations().iter().map(violation).collect(),
+        hint: error.hint(),
+        retry_after_s: retry_after_s(error),
     }
-    let hint = error.hint();
-    if !hint.is_empty() {
-        members.insert("hint".to_owned(), hint.into());
-    }
-    if let Some(after) = retry_after_s(error) {
-        members.insert("retry_after_s".to_owned(), after.into());
-    }
-    document
 }
 
 /// A server-sent event without an id: a reader that comes back does not continue after it.

@@ -2,17 +2,16 @@
 
 use std::fmt;
 
-use atlas_api::types::{self, of};
+use atlas_api::types::{self, BatchResult, BatchResults, of};
 use atlas_service::{Caller, Error, Submission, Submitted};
 use bytes::Bytes;
 use http::StatusCode;
 use http::header::{HeaderValue, RETRY_AFTER};
 use serde::de::{self, Deserialize, Deserializer, SeqAccess, Visitor};
 use serde_json::value::RawValue;
-use serde_json::{Map, Value, json};
 
 use super::HttpDoor;
-use super::answer::{Answer, Problem, json, problem_document, retry_after_s};
+use super::answer::{self, Answer, Problem, Response, problem_document};
 use super::jobs::read_submission;
 use super::names::check_members;
 use super::request::{Request, client_key};
@@ -46,7 +45,8 @@ pub(crate) async fn submit(door: &HttpDoor, caller: &Caller, request: &mut Reque
     Ok(told(wrong, submitted))
 }
 
-/// The JSON texts of the jobs, at most [`JOBS_MAX`].
+/// The JSON texts of the jobs, at most [`JOBS_MAX`]. They have a visitor of their own: a list of many more would be held before it could be counted,
+/// and the error tells the place where there is one too many.
 struct Texts<'a>(Vec<&'a str>);
 
 fn read_texts(body: &[u8]) -> Result<Texts<'_>, Problem> {
@@ -106,12 +106,12 @@ fn read_job(caller: &Caller, index: usize, text: &Bytes) -> Result<Submission, P
 }
 
 /// The answer: for each job in order its id, or the problem document that it would have received alone.
-fn told(wrong: Vec<Option<Problem>>, submitted: Vec<Submitted>) -> http::Response<axum::body::Body> {
+fn told(wrong: Vec<Option<Problem>>, submitted: Vec<Submitted>) -> Response {
     let mut submitted = submitted.into_iter();
-    let (mut taken, mut retry_after) = (0_u64, None);
+    let (mut taken, mut retry_after_s) = (0_u64, None);
     let mut refused = |error: &Error| {
-        retry_after = retry_after_s(error).max(retry_after);
-        json!({ "error": problem_document(error) })
+        retry_after_s = answer::retry_after_s(error).max(retry_after_s);
+        BatchResult { id: None, error: Some(problem_document(error)) }
     };
     let count = wrong.len() as u64;
     let results = wrong.into_iter().map(|wrong| match wrong.map(Problem::into_error) {
@@ -119,19 +119,15 @@ fn told(wrong: Vec<Option<Problem>>, submitted: Vec<Submitted>) -> http::Respons
         None => match submitted.next() {
             Some(Ok(id)) => {
                 taken += 1;
-                json!({ "id": id.to_string() })
+                BatchResult { id: Some(id.to_string()), error: None }
             }
             Some(Err(error)) => refused(&error),
             None => refused(&Error::Internal),
         },
     });
-    let results: Vec<Value> = results.collect();
-    let mut body = Map::new();
-    body.insert("taken".to_owned(), taken.into());
-    body.insert("results".to_owned(), results.into());
-    body.extend(retry_after.map(|after| ("retry_after_s".to_owned(), after.into())));
+    let results: Vec<BatchResult> = results.collect();
     let status = if taken == count { StatusCode::CREATED } else { StatusCode::MULTI_STATUS };
-    let mut response = json(status, &Value::Object(body));
-    response.headers_mut().extend(retry_after.map(|after| (RETRY_AFTER, HeaderValue::from(after))));
+    let mut response = answer::body(status, &BatchResults { taken, results, retry_after_s });
+    response.headers_mut().extend(retry_after_s.map(|after| (RETRY_AFTER, HeaderValue::from(after))));
     response
 }

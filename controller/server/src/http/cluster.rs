@@ -2,16 +2,15 @@
 
 use std::time::Duration;
 
-use atlas_api::types::{Removal, Revocation, Transfer};
-use atlas_service::{Caller, Error, json as text};
+use atlas_api::types::{self, Removal, Revocation, Transfer};
+use atlas_service::{Caller, Error};
 use atlas_tls::NodeToken;
-use atlas_types::{JoinKind, Timestamp};
+use atlas_types::JoinKind;
 use http::StatusCode;
 use serde::Deserialize;
-use serde_json::{Value, json};
 
 use super::HttpDoor;
-use super::answer::{self, Answer, Problem, json};
+use super::answer::{self, Answer, Problem};
 use super::request::Request;
 use crate::cluster::Token;
 
@@ -25,13 +24,14 @@ const NODE_TOKEN_TTL_MAX: Duration = Duration::from_secs(24 * 3_600);
 
 /// `GET /api/cluster`.
 pub(crate) fn status(door: &HttpDoor) -> Answer {
-    Ok(json(StatusCode::OK, &door.cluster.status()))
+    Ok(answer::body(StatusCode::OK, &door.cluster.status()))
 }
 
 /// `GET /api/cluster/members`, ordered by number.
 pub(crate) fn members(door: &HttpDoor, request: &Request) -> Answer {
     let (offset, limit) = request.query().page()?;
-    Ok(json(StatusCode::OK, &door.cluster.members().into_iter().skip(offset).take(limit).collect()))
+    let members: Vec<types::Member> = door.cluster.members().into_iter().skip(offset).take(limit).collect();
+    Ok(answer::body(StatusCode::OK, &members))
 }
 
 /// `DELETE /api/cluster/members/{number or name}`.
@@ -76,16 +76,9 @@ pub(crate) async fn create_token(door: &HttpDoor, caller: &Caller, request: &mut
         }
     };
     let micros = i64::try_from(holds.as_micros()).unwrap_or(i64::MAX);
-    let mut expires_at = Vec::new();
-    text::time(&mut expires_at, Timestamp(door.env.clock.wall().0.saturating_add(micros)));
-    let expires_at: Value = serde_json::from_slice(&expires_at).unwrap_or_default();
-    let answer = json!({
-        "token": token,
-        "kind": kind.as_str(),
-        "expires_s": ttl.as_secs(),
-        "expires_at": expires_at,
-    });
-    Ok(json(StatusCode::CREATED, &answer))
+    let expires_at = door.env.clock.wall().0.saturating_add(micros) as f64 / 1e6;
+    let kind = kind.as_str().to_owned();
+    Ok(answer::body(StatusCode::CREATED, &types::Token { token, kind, expires_s: ttl.as_secs(), expires_at }))
 }
 
 #[derive(Deserialize)]

@@ -123,7 +123,7 @@ pub(super) async fn call(
         OperationId::Figures(operation) => match operation {
             Figures::Health => nodes::health(door, caller, request).await,
             Figures::Ready => nodes::ready(door, request).await,
-            Figures::Version => Ok(answer::json(StatusCode::OK, &door.about)),
+            Figures::Version => Ok(answer::body(StatusCode::OK, &door.about)),
             Figures::Figures => Ok(answer::json(StatusCode::OK, &door.service.figures(caller))),
             Figures::FiguresOfAgent => Ok(answer::json(StatusCode::OK, &door.service.figures_of(caller, first)?)),
             Figures::ErrorPage => {

@@ -1,20 +1,21 @@
 //! `/api/jobs` (compatibility §15.1).
 
 use std::collections::BTreeMap;
-use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use atlas_api::types::{self, of};
 use atlas_model::NanoDollars;
 use atlas_service::{Caller, Decision, Error, ForkRequest, JobQuery, Set, Shown, StepQuery, Submission, View};
-use atlas_types::{AgentName, JobStatus, LABELS_MAX, Micros, QuestionRule, Timestamp};
+use atlas_types::{AgentName, JobStatus, LABELS_MAX, Micros, QuestionRule, SubmitJob, Timestamp};
 use bytes::Bytes;
 use http::StatusCode;
-use serde::de::{self, Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
+use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::HttpDoor;
 use super::answer::{self, Answer, Problem, Response, ready_json, with_warnings};
+use super::members::Members;
 use super::names::ignored_members;
 use super::query::Query;
 use super::request::Request;
@@ -37,7 +38,7 @@ pub(crate) async fn submit(door: &HttpDoor, caller: &Caller, request: &mut Reque
     let (mut submission, unknown) = read_submission(&body)?;
     let query = request.query();
     let warnings =
-        ignored_members(of::<types::Submission>(), unknown.iter().map(|name| &**name), query.flag("strict")?)?;
+        ignored_members(of::<types::Submission>(), unknown.iter().map(String::as_str), query.flag("strict")?)?;
     submission.refuse = query.get("validate").as_deref() == Some("refuse");
     submission.only_agents = query.get("only").as_deref() == Some("agent");
     let (wait, family) = (query.seconds("wait", door.limits.wait_max)?, query.flag("family")?);
@@ -54,7 +55,7 @@ pub(crate) async fn submit(door: &HttpDoor, caller: &Caller, request: &mut Reque
         }
         None => {
             let id = door.service.submit(caller, submission).await?;
-            ready_json(StatusCode::CREATED, format!("{{\"id\":\"{id}\"}}").into_bytes())
+            answer::body(StatusCode::CREATED, &types::Id { id: id.to_string() })
         }
     };
     Ok(with_warnings(answer, warnings))
@@ -217,20 +218,20 @@ pub(crate) async fn retry(door: &HttpDoor, caller: &Caller, request: &Request, i
     let resume = request.query().flag("resume")?;
     let id = door.service.job_id(caller, id).await?;
     let new = door.service.retry(caller, id, resume, caller.request_id.clone()).await?;
-    Ok(ready_json(StatusCode::CREATED, format!("{{\"id\":\"{new}\"}}").into_bytes()))
+    Ok(answer::body(StatusCode::CREATED, &types::Id { id: new.to_string() }))
 }
 
 /// `POST /api/jobs/{id}/erase`: erases what was sent to and made by an ended job.
 pub(crate) async fn erase(door: &HttpDoor, caller: &Caller, id: &str) -> Answer {
     let id = door.service.job_id(caller, id).await?;
     door.service.erase_job(caller, id).await?;
-    Ok(ready_json(StatusCode::OK, br#"{"erased":true}"#.to_vec()))
+    Ok(answer::body(StatusCode::OK, &types::Erasure { erased: true }))
 }
 
 /// `POST /api/jobs:erase`: erases all jobs of a namespace.
 pub(crate) async fn erase_all(door: &HttpDoor, caller: &Caller) -> Answer {
     door.service.erase_namespace(caller).await?;
-    Ok(ready_json(StatusCode::OK, br#"{"erased":true}"#.to_vec()))
+    Ok(answer::body(StatusCode::OK, &types::Erasure { erased: true }))
 }
 
 /// `POST /api/jobs/{id}/fork`: `{"steps": N, "model": M, "version": V, "set": {"before": S, "values": {…}}}`.
@@ -239,7 +240,7 @@ pub(crate) async fn fork(door: &HttpDoor, caller: &Caller, request: &mut Request
     let fork = ForkRequest { request_id: caller.request_id.clone(), ..read_fork(&body)? };
     let id = door.service.job_id(caller, id).await?;
     let new = door.service.fork(caller, id, &fork).await?;
-    Ok(ready_json(StatusCode::CREATED, format!("{{\"id\":\"{new}\"}}").into_bytes()))
+    Ok(answer::body(StatusCode::CREATED, &types::Id { id: new.to_string() }))
 }
 
 fn read_fork(body: &[u8]) -> Result<ForkRequest, Problem> {
@@ -277,7 +278,8 @@ pub(crate) async fn resolve(door: &HttpDoor, caller: &Caller, request: &mut Requ
     let decision = read_decision(&body)?;
     let id = door.service.job_id(caller, id).await?;
     let status = door.service.resolve_job(caller, id, decision).await?;
-    Ok(ready_json(StatusCode::OK, format!("{{\"id\":\"{id}\",\"status\":\"{}\"}}", status.as_str()).into_bytes()))
+    let resolution = types::Resolution { id: id.to_string(), status: status.as_str().to_owned() };
+    Ok(answer::body(StatusCode::OK, &resolution))
 }
 
 /// The decision in a body. Exactly one member must be present.
@@ -303,7 +305,7 @@ fn read_decision(body: &[u8]) -> Result<Decision, Problem> {
 }
 
 fn told_cancelled(cancelled: bool) -> Response {
-    ready_json(StatusCode::OK, format!("{{\"cancelled\":{cancelled}}}").into_bytes())
+    answer::body(StatusCode::OK, &types::Cancellation { cancelled })
 }
 
 fn shown_job(status: StatusCode, shown: &Shown, view: View) -> Response {
@@ -312,131 +314,28 @@ fn shown_job(status: StatusCode, shown: &Shown, view: View) -> Response {
     ready_json(status, body)
 }
 
-/// The raw members of a submission, which are validated later. The last of several equal names counts.
-#[derive(Default)]
-struct Members<'a> {
-    agent: Option<&'a RawValue>,
-    version: Option<&'a RawValue>,
-    input: Option<&'a RawValue>,
-    priority: Option<&'a RawValue>,
-    labels: Option<&'a RawValue>,
-    timeout: Option<&'a RawValue>,
-    at: Option<&'a RawValue>,
-    budget: Option<&'a RawValue>,
-    questions: Option<&'a RawValue>,
-    conversation: Option<&'a RawValue>,
-    unsatisfiable: Option<&'a RawValue>,
-    /// Those that mean nothing.
-    unknown: Vec<Box<str>>,
-}
-
-impl<'de> Deserialize<'de> for Members<'de> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Read;
-        impl<'de> Visitor<'de> for Read {
-            type Value = Members<'de>;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("an object")
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-                let mut members = Members::default();
-                while let Some(name) = map.next_key::<Name>()? {
-                    match name {
-                        Name::Agent => members.agent = Some(map.next_value()?),
-                        Name::Version => members.version = Some(map.next_value()?),
-                        Name::Input => members.input = Some(map.next_value()?),
-                        Name::Priority => members.priority = Some(map.next_value()?),
-                        Name::Labels => members.labels = Some(map.next_value()?),
-                        Name::Timeout => members.timeout = Some(map.next_value()?),
-                        Name::At => members.at = Some(map.next_value()?),
-                        Name::Budget => members.budget = Some(map.next_value()?),
-                        Name::Questions => members.questions = Some(map.next_value()?),
-                        Name::Conversation => members.conversation = Some(map.next_value()?),
-                        Name::Unsatisfiable => members.unsatisfiable = Some(map.next_value()?),
-                        Name::Other(name) => {
-                            map.next_value::<IgnoredAny>()?;
-                            members.unknown.push(name);
-                        }
-                    }
-                }
-                Ok(members)
-            }
-        }
-        deserializer.deserialize_map(Read)
-    }
-}
-
-/// The names of members.
-enum Name {
-    Agent,
-    Version,
-    Input,
-    Priority,
-    Labels,
-    Timeout,
-    At,
-    Budget,
-    Questions,
-    Conversation,
-    Unsatisfiable,
-    Other(Box<str>),
-}
-
-impl<'de> Deserialize<'de> for Name {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Read;
-        impl Visitor<'_> for Read {
-            type Value = Name;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a name")
-            }
-
-            fn visit_str<E: de::Error>(self, name: &str) -> Result<Name, E> {
-                Ok(match name {
-                    "agent" => Name::Agent,
-                    "version" => Name::Version,
-                    "input" => Name::Input,
-                    "priority" => Name::Priority,
-                    "labels" => Name::Labels,
-                    "timeout" => Name::Timeout,
-                    "at" => Name::At,
-                    "budget_usd" => Name::Budget,
-                    "questions" => Name::Questions,
-                    "conversation" => Name::Conversation,
-                    "unsatisfiable" => Name::Unsatisfiable,
-                    other => Name::Other(other.into()),
-                })
-            }
-        }
-        deserializer.deserialize_identifier(Read)
-    }
-}
-
 /// A submission, and the members of the body that mean nothing.
-pub(crate) fn read_submission(body: &Bytes) -> Result<(Submission, Vec<Box<str>>), Problem> {
+pub(crate) fn read_submission(body: &Bytes) -> Result<(Submission, Vec<String>), Problem> {
     let members: Members<'_> = serde_json::from_slice(body).map_err(|error| match error.classify() {
         serde_json::error::Category::Data => Problem::malformed("the body must be a JSON object"),
         _ => Problem::malformed("Invalid JSON"),
     })?;
-    let agent = read_agent(members.agent)?;
-    let input = match members.input {
+    let agent = read_agent(members.get("agent"))?;
+    let input = match members.get("input") {
         // The text is part of the body, so it is shared and not copied.
         Some(input) => body.slice_ref(input.get().as_bytes()),
         None => Bytes::from_static(b"{}"),
     };
     let mut submission = Submission::new(agent, input);
-    submission.priority = members.priority.map_or(Ok(0), read_priority)?;
-    if let Some(version) = members.version {
+    submission.priority = members.get("priority").map_or(Ok(0), read_priority)?;
+    if let Some(version) = members.get("version") {
         submission.version = read(version, "'version' must be a string")?;
     }
-    if let Some(labels) = members.labels {
+    if let Some(labels) = members.get("labels") {
         let labels: Option<BTreeMap<String, String>> = read(labels, "'labels' must be an object of strings")?;
         submission.labels = labels.unwrap_or_default().into();
     }
-    if let Some(timeout) = members.timeout {
+    if let Some(timeout) = members.get("timeout") {
         let seconds: Option<f64> = read(timeout, "'timeout' must be a number of seconds")?;
         if !seconds.is_none_or(|seconds| (TIMEOUT_S_MIN..=TIMEOUT_S_MAX).contains(&seconds)) {
             let bounds = format!("it must be from {TIMEOUT_S_MIN} to {TIMEOUT_S_MAX} seconds");
@@ -444,7 +343,7 @@ pub(crate) fn read_submission(body: &Bytes) -> Result<(Submission, Vec<Box<str>>
         }
         submission.execution_timeout = seconds.map(|seconds| Micros((seconds * 1e6) as u64));
     }
-    if let Some(at) = members.at {
+    if let Some(at) = members.get("at") {
         let seconds: Option<f64> = read(at, "'at' must be Unix seconds")?;
         if seconds.is_some_and(|seconds| !(0.0..=SECONDS_MAX).contains(&seconds)) {
             let bounds = "it must be Unix seconds from 1970 to the year 9999";
@@ -452,22 +351,26 @@ pub(crate) fn read_submission(body: &Bytes) -> Result<(Submission, Vec<Box<str>>
         }
         submission.not_before = seconds.map(|seconds| Timestamp((seconds * 1e6) as i64));
     }
-    if let Some(budget) = members.budget {
+    if let Some(budget) = members.get("budget_usd") {
         submission.budget_nanodollars = read_budget(budget)?;
     }
-    if let Some(name) = members.conversation {
+    if let Some(name) = members.get("conversation") {
         submission.continues = read(name, "'conversation' must be a string")?;
     }
-    if let Some(rule) = members.unsatisfiable {
+    if let Some(rule) = members.get("unsatisfiable") {
         submission.waits_for_node = read_unsatisfiable(rule)?;
     }
-    if let Some(rule) = members.questions {
+    if let Some(title) = members.get("title") {
+        submission.title = read_title(title)?;
+    }
+    if let Some(rule) = members.get("questions") {
         let rule: Option<String> = read(rule, "'questions' must be a string")?;
         let rule = rule
             .map(|rule| rule.parse::<QuestionRule>().map_err(|why| Problem::malformed(format!("'questions': {why}"))));
         submission.questions = rule.transpose()?.unwrap_or_default();
     }
-    Ok((submission, members.unknown))
+    let known: Vec<&str> = of::<types::Submission>().members().collect();
+    Ok((submission, members.without(&known)))
 }
 
 /// The beginning of a value, for an error.
@@ -513,6 +416,16 @@ fn read_unsatisfiable(value: &RawValue) -> Result<Option<bool>, Problem> {
         Some("fail") => Ok(Some(false)),
         Some(_) => Err(Problem::malformed(wrong)),
     }
+}
+
+/// The title; an empty one is none.
+fn read_title(value: &RawValue) -> Result<Option<Arc<str>>, Problem> {
+    let wrong = format!("'title' must be one line of at most {} characters", SubmitJob::TITLE_MAX);
+    let title = read::<Option<String>>(value, &wrong)?.unwrap_or_default();
+    if title.chars().count() > SubmitJob::TITLE_MAX || title.contains(char::is_control) {
+        return Err(Problem::malformed(wrong));
+    }
+    Ok((!title.is_empty()).then(|| title.into()))
 }
 
 /// The priority: a whole number, a fraction, which is truncated, or a text of digits (compatibility §15.1).

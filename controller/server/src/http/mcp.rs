@@ -1,22 +1,21 @@
 //! `/mcp` and `/agents/{name}/mcp`: requests of the Model Context Protocol, which the gateway answers.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use atlas_access::Access;
+use atlas_api::types::ProtectedResource;
+use atlas_api::{Agents, percent_decoded};
 use atlas_gateway::GatewayResponse;
 use atlas_service::{Attempted, Caller, Error};
 use axum::body::Body;
 use bytes::Bytes;
 use http::StatusCode;
 use http_body_util::BodyExt as _;
-use serde_json::json;
 
 use super::answer::{self, Answer, Problem, Response};
 use super::request::Request;
 use super::{HttpDoor, access};
 use crate::identity;
-use atlas_api::{Agents, percent_decoded};
 
 /// The path of the gateway.
 const PATH: &str = "/mcp";
@@ -65,16 +64,13 @@ pub(crate) async fn resource(door: &HttpDoor, request: &Request) -> Answer {
     }
     // The server is at the rest of the path.
     let path = request.path().strip_prefix("/.well-known/oauth-protected-resource").unwrap_or(PATH);
-    let mut document = json!({
-        "resource": format!("{}{path}", base(door, request)),
-        "authorization_servers": issuers.keys().collect::<Vec<_>>(),
-        "bearer_methods_supported": ["header"],
-    });
-    let clients: BTreeMap<_, _> = issuers.iter().filter_map(|(url, client)| Some((url, client.as_ref()?))).collect();
-    if !clients.is_empty() {
-        document["atlasctl_clients"] = json!(clients);
-    }
-    Ok(answer::json(StatusCode::OK, &document))
+    let resource = ProtectedResource {
+        resource: format!("{}{path}", base(door, request)),
+        authorization_servers: issuers.keys().cloned().collect(),
+        bearer_methods_supported: Some(vec!["header".to_owned()]),
+        atlasctl_clients: issuers.into_iter().filter_map(|(url, client)| Some((url, client?))).collect(),
+    };
+    Ok(answer::body(StatusCode::OK, &resource))
 }
 
 /// The address by which a client reached this controller, as far as it says so; a proxy may end its TLS.

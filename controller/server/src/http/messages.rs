@@ -1,5 +1,6 @@
 //! `POST /api/jobs/{id}/messages`.
 
+use atlas_api::types::SentMessage;
 use atlas_service::{Caller, NewMessage};
 use atlas_types::{MessageId, StepKey};
 use bytes::Bytes;
@@ -7,7 +8,7 @@ use http::StatusCode;
 use serde_json::value::RawValue;
 
 use super::HttpDoor;
-use super::answer::{Answer, Problem, ready_json};
+use super::answer::{self, Answer, Problem};
 use super::request::Request;
 
 /// `{"message": …}` with an `id` and the question that it `answers`, if it has these.
@@ -16,8 +17,7 @@ pub(crate) async fn send(door: &HttpDoor, caller: &Caller, request: &mut Request
     let message = read_message(&body)?;
     let job = door.service.job_id(caller, id).await?;
     let (id, repeated) = door.service.send_message(caller, job, message).await?;
-    let id = serde_json::Value::from(id.as_str());
-    Ok(ready_json(StatusCode::OK, format!("{{\"id\":{id},\"repeated\":{repeated}}}").into_bytes()))
+    Ok(answer::body(StatusCode::OK, &SentMessage { id: id.as_str().to_owned(), repeated }))
 }
 
 fn read_message(body: &[u8]) -> Result<NewMessage, Problem> {

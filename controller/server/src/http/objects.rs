@@ -2,21 +2,21 @@
 
 use std::collections::BTreeMap;
 
-use atlas_api::types::Deletion;
+use atlas_api::types::{Deletion, ObjectPage};
 use atlas_service::{Caller, ObjectChange, ObjectFilter, ShownObject};
 use atlas_types::{EventSeq, Expect};
 use http::StatusCode;
 use http::header::{ETAG, HeaderValue};
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::HttpDoor;
-use super::answer::{Answer, Problem, Response, body, json};
+use super::answer::{Answer, Problem, Response, body};
 use super::request::Request;
 
 /// `GET /api/objects`: the kinds.
 pub(crate) fn kinds(door: &HttpDoor, caller: &Caller) -> Answer {
-    Ok(json(StatusCode::OK, &door.service.object_kinds(caller)))
+    Ok(body(StatusCode::OK, &door.service.object_kinds(caller)))
 }
 
 /// `GET /api/objects/{kind}`, ordered by name.
@@ -28,7 +28,7 @@ pub(crate) async fn list(door: &HttpDoor, caller: &Caller, request: &Request, ki
     });
     let filter = ObjectFilter { label, after: query.filled("after"), limit: query.limit() };
     let (objects, next) = door.service.objects(caller, kind, &filter, request.consistency()).await?;
-    Ok(json(StatusCode::OK, &json!({ "objects": objects, "next": next })))
+    Ok(body(StatusCode::OK, &ObjectPage { objects, next }))
 }
 
 /// `GET /api/objects/{kind}/{name}`.
@@ -78,7 +78,7 @@ fn revision(tag: &str) -> Result<EventSeq, Problem> {
 }
 
 fn answer(object: &ShownObject) -> Response {
-    let mut response = json(StatusCode::OK, &object.value);
+    let mut response = body(StatusCode::OK, &object.value);
     let tag = HeaderValue::from_str(&format!("\"{}\"", object.revision));
     response.headers_mut().extend(tag.map(|tag| (ETAG, tag)));
     response

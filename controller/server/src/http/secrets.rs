@@ -6,7 +6,7 @@ use http::StatusCode;
 use serde::Deserialize;
 
 use super::HttpDoor;
-use super::answer::{Answer, json};
+use super::answer::{self, Answer};
 use super::request::Request;
 
 /// It has no `Debug`, because it contains a value.
@@ -28,5 +28,5 @@ pub(crate) async fn set(door: &HttpDoor, caller: &Caller, request: &mut Request,
     let new = NewSecret { name: name.to_owned(), value: SecretText::new(value), rotate };
     // A repeat is sealed with another nonce, so it is another request.
     let caller = caller.clone().with_request_id(None);
-    Ok(json(StatusCode::OK, &door.service.set_secret(&caller, &new).await?.value))
+    Ok(answer::body(StatusCode::OK, &door.service.set_secret(&caller, &new).await?.value))
 }

@@ -1,14 +1,14 @@
 //! `/api/skills` (compatibility §15.4, and ours). Labels and revisions of skills are at `/api/objects/skill`.
 
-use atlas_api::types::SkillTested;
+use atlas_api::types::{Registration, Skill, SkillTested};
 use atlas_contract::platform;
 use atlas_service::{Caller, Error, SkillEnd, Unwanted};
 use http::StatusCode;
 use serde::Deserialize;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use super::HttpDoor;
-use super::answer::{self, Answer, json};
+use super::answer::{self, Answer};
 use super::request::Request;
 
 /// The version of the platform's tools, as in Atlas for Python.
@@ -17,21 +17,19 @@ const PLATFORM_VERSION: &str = "1.0.0";
 /// `GET /api/skills`, the oldest first, then the tools of peers and those of the platform.
 pub(crate) async fn list(door: &HttpDoor, caller: &Caller, request: &Request) -> Answer {
     let mut skills = door.service.skills_and_tools(caller, request.consistency()).await?;
-    skills.extend(platform::TOOLS.iter().map(|tool| {
-        json!({
-            "name": tool.name,
-            "version": PLATFORM_VERSION,
-            "description": tool.description,
-            "input_schema": tool.input_schema(),
-            "output_schema": {"type": "object"},
-        })
+    skills.extend(platform::TOOLS.iter().map(|tool| Skill {
+        name: tool.name.to_owned(),
+        version: PLATFORM_VERSION.to_owned(),
+        description: tool.description.to_owned(),
+        input_schema: tool.input_schema(),
+        output_schema: Skill::any_object(),
     }));
-    Ok(json(StatusCode::OK, &Value::Array(skills)))
+    Ok(answer::body(StatusCode::OK, &skills))
 }
 
 /// `GET /api/skills/{name}`.
 pub(crate) async fn get(door: &HttpDoor, caller: &Caller, request: &Request, name: &str) -> Answer {
-    Ok(json(StatusCode::OK, &door.service.skill(caller, name, request.consistency()).await?))
+    Ok(answer::body(StatusCode::OK, &door.service.skill(caller, name, request.consistency()).await?))
 }
 
 #[derive(Deserialize)]
@@ -59,11 +57,12 @@ pub(crate) async fn deploy(door: &HttpDoor, caller: &Caller, request: &mut Reque
     let package = request.body(door, door.limits.package_bytes_max).await?;
     let deployed = door.service.deploy_skill(caller, package, request.query().flag("replace")?).await?;
     let object = &deployed.object.value;
-    let body = json!({
-        "name": object["metadata"]["name"],
-        "version": object["spec"]["version"],
-        "digest": object["spec"]["package"],
-        "changed": deployed.changed,
-    });
-    Ok(json(StatusCode::CREATED, &body))
+    let text = |member: &str| object.spec[member].as_str().unwrap_or_default().to_owned();
+    let registration = Registration {
+        name: object.metadata.name.clone(),
+        version: text("version"),
+        digest: text("package"),
+        changed: deployed.changed,
+    };
+    Ok(answer::body(StatusCode::CREATED, &registration))
 }

@@ -1,10 +1,10 @@
 //! `/api/triggers` and `/api/hooks` (compatibility §15.3, and ours).
 
-use atlas_api::types::{Deletion, FiredJob, NextFirings};
+use atlas_api::types::{self, BackfillTime, Deletion, Deliveries, FiredJob, NextFirings};
 use atlas_service::{Backfill, Caller, Error, HOOK_HEADERS, HookAnswer, HookCall, HookSender, Service, TriggerFilter};
 use http::StatusCode;
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::HttpDoor;
 use super::answer::{self, Answer, Problem, json, with_warnings};
@@ -83,8 +83,8 @@ pub(crate) async fn next(door: &HttpDoor, caller: &Caller, request: &Request, id
 /// `GET /api/triggers/{id}/deliveries?limit=`.
 pub(crate) async fn deliveries(door: &HttpDoor, caller: &Caller, request: &Request, id: &str) -> Answer {
     let limit = request.query().count("limit")?.map_or(20, |count| usize::try_from(count).unwrap_or(usize::MAX));
-    let found = door.service.deliveries(caller, id, limit).await?;
-    Ok(json(StatusCode::OK, &json!({ "deliveries": found })))
+    let deliveries = door.service.deliveries(caller, id, limit).await?;
+    Ok(answer::body(StatusCode::OK, &Deliveries { deliveries }))
 }
 
 #[derive(Deserialize)]
@@ -113,8 +113,8 @@ struct BackfillBody {
 pub(crate) async fn backfill(door: &HttpDoor, caller: &Caller, request: &mut Request, id: &str) -> Answer {
     let BackfillBody { from, to, dry_run } = request.read_json(door).await?;
     let done = door.service.backfill_trigger(caller, id, Backfill { from, to, dry_run }).await?;
-    let shown = done.iter().map(|one| json!({ "time": one.at.time, "local": one.at.local, "job_id": one.job }));
-    Ok(json(StatusCode::OK, &json!({ "times": shown.collect::<Vec<_>>(), "dry_run": dry_run })))
+    let times = done.into_iter().map(|one| BackfillTime { time: one.at.time, local: one.at.local, job_id: one.job });
+    Ok(answer::body(StatusCode::OK, &types::Backfill { times: times.collect(), dry_run }))
 }
 
 /// `POST /api/hooks/{id}`.

@@ -155,7 +155,7 @@ impl Node {
         let mut found = Value::Null;
         for _ in 0..3_000 {
             let object = self.service.object(&caller("default"), "webhook", name, Consistency::Stale).await;
-            found = object.expect("it exists").value["status"].clone();
+            found = object.expect("it exists").value.status.map_or(Value::Null, Value::Object);
             if holds(&found) {
                 return found;
             }
@@ -188,24 +188,8 @@ impl Node {
 
 fn job(id: u64, input: Payload) -> Command {
     let failure = Failure { kind: FailureKind::NoAgent, error: "no such agent".into() };
-    Command::SubmitJob(SubmitJob {
-        id: JobId(id),
-        agent: "nobody".parse().expect("a name"),
-        verdict: Verdict::Refused { pin: None, failure },
-        input,
-        priority: 0,
-        metadata: b"{}".as_slice().into(),
-        labels: Arc::default(),
-        execution_timeout: None,
-        spawner: None,
-        not_before: None,
-        bearer: false,
-        budget_nanodollars: None,
-        waits_for_node: false,
-        context: None,
-        questions: atlas_types::QuestionRule::Fail,
-        policies: Vec::new(),
-    })
+    let (agent, verdict) = ("nobody".parse().expect("a name"), Verdict::Refused { pin: None, failure });
+    Command::SubmitJob(SubmitJob::new(JobId(id), agent, verdict, input))
 }
 
 fn caller(namespace: &str) -> Caller {

@@ -12,7 +12,7 @@ use crate::catalogue::{
     PACKAGE_REFUSED, PEERS_AWAY, POLICY_DENIED, UNKNOWN_AGENT, UNKNOWN_REVISION, VERSION_TAKEN,
 };
 use crate::types::{
-    Acceptance, Agent, AgentDetails, AgentVersion, Deletion, DeprecateRequest, Deprecation, Registration, Retirement,
+    Acceptance, Agent, Deletion, DeprecateRequest, Deprecation, Registration, Retirement,
     RollbackRequest, RolledBack,
 };
 
@@ -86,7 +86,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
         "One version with its schemas and its contract.",
     )
     .takes(&[query("version", Kind::Text, "a requirement such as `^1.2.0`; defaults to the latest"), CONSISTENCY])
-    .answers(&[ok("the version", &[Content::json::<AgentDetails>()])])
+    .answers(&[ok("the version", &[Content::json::<Agent>()])])
     .refuses(&[READ, STORED, &[UNKNOWN_AGENT]]),
     get(
         Agents::ListVersions.id(),
@@ -95,7 +95,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
         "The versions of one agent, including retired ones.",
     )
     .takes(&[CONSISTENCY])
-    .answers(&[ok("the versions", &[Content::list::<AgentVersion>()])])
+    .answers(&[ok("the versions", &[Content::list::<Agent>()])])
     .refuses(&[READ, STORED, &[UNKNOWN_AGENT]]),
     get(
         Agents::GetVersion.id(),
@@ -104,7 +104,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
         "One version, retired or not.",
     )
     .takes(&[CONSISTENCY])
-    .answers(&[ok("the version", &[Content::json::<AgentDetails>()])])
+    .answers(&[ok("the version", &[Content::json::<Agent>()])])
     .refuses(&[READ, STORED, &[UNKNOWN_AGENT]]),
     post(
         Agents::ResumeAgent.id(),

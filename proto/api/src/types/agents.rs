@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use super::is_default;
 use crate::words;
 
-/// One agent version.
+/// One agent version. Lists have its first four members, and with `view=full` those up to `revision`; alone it has all.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Agent {
@@ -48,96 +48,27 @@ pub struct Agent {
     /// from its contract; with `view=full`
     #[serde(skip_serializing_if = "is_default")]
     pub labels: BTreeMap<String, String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub circuit: Option<Circuit>,
-    /// who registered its package; with `view=full`
+    /// whether jobs start on it although attempts fail; with `view=full`
+    #[serde(skip_serializing_if = "is_default")]
+    pub circuit: Circuit,
+    /// who registered its package; null if that is not known; with `view=full`
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-null" = true))]
     pub registered_by: Option<String>,
-    /// the number of its package; with `view=full`
+    /// the number of its package, from 1 on; with `view=full`
     #[serde(skip_serializing_if = "is_default")]
     pub revision: u64,
-}
-
-/// One agent version, as with `view=full`.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default)]
-pub struct AgentVersion {
-    /// its name
-    pub name: String,
-    /// three numbers
-    pub version: String,
-    /// from its contract
-    pub description: String,
-    /// capabilities
-    pub capabilities: Vec<String>,
-    /// kind
-    #[schemars(extend("enum" = words::AGENT_KINDS))]
-    pub kind: String,
-    /// how it runs
-    #[schemars(extend("enum" = words::PROVIDERS))]
-    pub provider: String,
-    /// its package
-    pub digest: String,
-    /// the package's size
-    pub package_bytes: u64,
-    /// Unix seconds
-    pub registered_at: f64,
-    /// whether it is retired
-    pub retired: bool,
-    /// deprecation message; null if not deprecated
-    pub deprecated: Option<String>,
-    /// from its contract
-    pub labels: BTreeMap<String, String>,
-    pub circuit: Circuit,
-    /// who registered its package; null if that is not known
-    pub registered_by: Option<String>,
-    /// the number of its package, from 1 on
-    pub revision: u64,
-}
-
-/// One agent version with its schemas.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default)]
-pub struct AgentDetails {
-    /// its name
-    pub name: String,
-    /// three numbers
-    pub version: String,
-    /// from its contract
-    pub description: String,
-    /// capabilities
-    pub capabilities: Vec<String>,
-    /// kind
-    #[schemars(extend("enum" = words::AGENT_KINDS))]
-    pub kind: String,
-    /// how it runs
-    #[schemars(extend("enum" = words::PROVIDERS))]
-    pub provider: String,
-    /// its package
-    pub digest: String,
-    /// the package's size
-    pub package_bytes: u64,
-    /// Unix seconds
-    pub registered_at: f64,
-    /// whether it is retired
-    pub retired: bool,
-    /// deprecation message; null if not deprecated
-    pub deprecated: Option<String>,
-    /// from its contract
-    pub labels: BTreeMap<String, String>,
-    pub circuit: Circuit,
-    /// who registered its package; null if that is not known
-    pub registered_by: Option<String>,
-    /// the number of its package, from 1 on
-    pub revision: u64,
-    /// its packages, that of now first; at most 11
+    /// its packages, that of now first; at most 11; not in lists
+    #[serde(skip_serializing_if = "is_default")]
     pub revisions: Vec<AgentRevision>,
-    /// input schema, a JSON Schema
+    /// input schema, a JSON Schema; not in lists
+    #[serde(skip_serializing_if = "is_default")]
     pub input_schema: Value,
-    /// output schema, a JSON Schema
+    /// output schema, a JSON Schema; not in lists
+    #[serde(skip_serializing_if = "is_default")]
     pub output_schema: Value,
-    /// the whole contract, normalised
+    /// the whole contract, normalised; not in lists
+    #[serde(skip_serializing_if = "is_default")]
     pub contract: Map<String, Value>,
 }
 

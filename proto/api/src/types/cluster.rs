@@ -38,14 +38,14 @@ pub struct Member {
     pub heartbeat_ms: Option<u64>,
     /// 99th percentile of fsync
     pub fsync_p99_ms: Option<f64>,
-    /// whether its disk is nearly full
-    pub short_of_space: Option<bool>,
     /// time of the last complete backup that it sent
     pub backup_at: Option<f64>,
     /// when its certificate should be replaced; null without TLS
     pub certificate_due_at: Option<f64>,
     /// when its certificate ends; null without TLS
     pub certificate_ends_at: Option<f64>,
+    /// whether its disk is nearly full
+    pub short_of_space: Option<bool>,
     /// highest supported feature level
     pub level: Option<u64>,
     /// its program's version

@@ -1,5 +1,7 @@
 //! Conversations, and where MCP clients find agents.
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -59,6 +61,9 @@ pub struct ProtectedResource {
     /// how a token is sent
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bearer_methods_supported: Option<Vec<String>>,
+    /// the client of `atlasctl login` at each issuer that has one
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub atlasctl_clients: BTreeMap<String, String>,
 }
 
 /// The registry document of MCP.

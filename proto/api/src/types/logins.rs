@@ -56,10 +56,10 @@ pub struct LoginProgress {
     /// seconds by which the interval has become longer
     #[serde(skip_serializing_if = "Option::is_none")]
     pub longer: Option<u64>,
-    /// when the code or the access token expires, seconds since the Unix epoch
+    /// when the code or the access token expires, seconds since the Unix epoch; null if the token does not
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("x-null" = true))]
-    pub expires_at: Option<i64>,
+    #[schemars(with = "Option<u64>", extend("x-null" = true))]
+    pub expires_at: Option<Option<u64>>,
     /// whether the access token is renewed without a person
     #[serde(skip_serializing_if = "Option::is_none")]
     pub renewable: Option<bool>,
@@ -124,10 +124,10 @@ pub struct ServerLoginProgress {
     /// whether the answer of the login page names the issuer, so that one without it must be refused
     #[serde(skip_serializing_if = "Option::is_none")]
     pub names_issuer: Option<bool>,
-    /// when the access token expires, seconds since the Unix epoch
+    /// when the access token expires, seconds since the Unix epoch; null if it does not
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("x-null" = true))]
-    pub expires_at: Option<i64>,
+    #[schemars(with = "Option<u64>", extend("x-null" = true))]
+    pub expires_at: Option<Option<u64>>,
     /// whether the access token is renewed without a person
     #[serde(skip_serializing_if = "Option::is_none")]
     pub renewable: Option<bool>,

@@ -22,7 +22,8 @@ pub struct ObjectKind {
     /// the version of its format
     pub spec_version: u64,
     /// JSON Schema of the spec
-    pub schema: Map<String, Value>,
+    #[schemars(with = "Map<String, Value>")]
+    pub schema: Value,
 }
 
 /// What an object should be.
@@ -58,7 +59,8 @@ pub struct Object {
     /// name, namespace, labels, uid, revision, created_at, updated_at, updated_by
     pub metadata: ObjectMetadata,
     /// what its author wants
-    pub spec: Map<String, Value>,
+    #[schemars(with = "Map<String, Value>")]
+    pub spec: Value,
     /// what the cluster says about it
     pub status: Option<Map<String, Value>>,
 }

@@ -28,15 +28,15 @@ pub struct Problem {
     pub code: String,
     /// one line, for people
     pub detail: String,
+    /// violations of an input or a contract
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub errors: Vec<Violation>,
     /// what to try
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub hint: Option<String>,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub hint: String,
     /// seconds until a repeat may succeed
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retry_after_s: Option<u64>,
-    /// violations of an input or a contract
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub errors: Option<Vec<Violation>>,
 }
 
 /// One violation in an input or a contract.

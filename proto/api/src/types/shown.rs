@@ -131,7 +131,12 @@ mod tests {
                 r#"{"type":["string","null"],"description":"deprecation message; null if not deprecated; with `view=full`"}"#
             ]],
         );
-        check("/Agent/properties/circuit", &expect![[r##"{"$ref":"#/components/schemas/Circuit"}"##]]);
+        check(
+            "/Agent/properties/circuit",
+            &expect![[
+                r##"{"$ref":"#/components/schemas/Circuit","description":"whether jobs start on it although attempts fail; with `view=full`"}"##
+            ]],
+        );
         check(
             "/Node/properties/drain_ends_at",
             &expect![[

@@ -2,7 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 /// One skill.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -15,9 +15,18 @@ pub struct Skill {
     /// what it does
     pub description: String,
     /// input schema, a JSON Schema
-    pub input_schema: Map<String, Value>,
+    #[schemars(with = "Map<String, Value>")]
+    pub input_schema: Value,
     /// output schema, a JSON Schema
-    pub output_schema: Map<String, Value>,
+    #[schemars(with = "Map<String, Value>")]
+    pub output_schema: Value,
+}
+
+impl Skill {
+    /// The schema of a value that may be any object.
+    pub fn any_object() -> Value {
+        json!({ "type": "object" })
+    }
 }
 
 /// A call of a skill.

@@ -17,10 +17,9 @@ pub struct Id {
     pub id: String,
 }
 
-/// A job to submit. Unknown members are ignored with a header `Warning`; those that look like a member that Atlas for Python does not have are
-/// refused.
+/// What every job to submit says.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Submission {
+pub struct NewJob {
     /// the agent's name
     #[schemars(length(min = 1))]
     pub agent: String,
@@ -56,51 +55,30 @@ pub struct Submission {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("enum" = ["wait", "fail", null]))]
     pub unsatisfiable: Option<String>,
+    /// what it is about: one line that people see in lists
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 200))]
+    pub title: Option<String>,
+}
+
+/// A job to submit. Unknown members are ignored with a header `Warning`; those that look like a member that Atlas for Python does not have are
+/// refused.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Submission {
+    #[serde(flatten)]
+    pub job: NewJob,
     /// the conversation that it continues or begins; `temp` is never kept
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 253))]
     pub conversation: Option<String>,
 }
 
-/// One job of many: a [Submission](#submission) with its own key.
+/// One job of many: a [Submission](#submission) with its own key, outside conversations. Unknown members are refused.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[schemars(extend("additionalProperties" = false))]
 pub struct BatchJob {
-    /// the agent's name
-    #[schemars(length(min = 1))]
-    pub agent: String,
-    /// any JSON; defaults to `{}`
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub input: Option<Value>,
-    /// higher runs first; fractions are cut off, and text must be digits
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("type" = ["integer", "number", "string", "boolean"]))]
-    pub priority: Option<Value>,
-    /// a requirement such as `^1.2.0`; defaults to the latest version
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub version: Option<String>,
-    /// at most 64, of at most 1024 bytes each
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub labels: Option<BTreeMap<String, String>>,
-    /// execution timeout in seconds; defaults to the contract's
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 0.001, max = 1_000_000_000.0))]
-    pub timeout: Option<f64>,
-    /// earliest start, Unix seconds
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 0.0, max = 253_402_300_799.0))]
-    pub at: Option<f64>,
-    /// most that its model calls may cost, US dollars; as text, such as `"0.01"`, it is exact
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("type" = ["number", "string", "null"], "minimum" = 0))]
-    pub budget_usd: Option<Value>,
-    /// what happens to its questions to people: `fail`, `wait`, or `answer:` and a text; defaults to `fail`
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub questions: Option<String>,
-    /// whether it waits or fails while no registered node has what it needs; defaults to what its namespace says, or else `fail`
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("enum" = ["wait", "fail", null]))]
-    pub unsatisfiable: Option<String>,
+    #[serde(flatten)]
+    pub job: NewJob,
     /// a repeat with the same key gets the first answer; must not begin with `~`
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 255))]

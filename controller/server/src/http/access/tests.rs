@@ -1,4 +1,4 @@
-//! Every operation with every role, and what tokens can do, at a real door.
+//! What tokens and roles can do, at real doors.
 
 use std::fs;
 use std::net::SocketAddr;
@@ -6,16 +6,17 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::time::Duration;
 
-use atlas_access::{BUILT_IN, ROOT, Right, built_in, token};
+use atlas_access::{ROOT, Right, built_in, token};
 use atlas_env::Env;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
 use crate::{Auth, Controller, Options};
-use atlas_api::{Ownership, operations};
+use atlas_api::operations;
 
 mod issuers;
+mod matrix;
 mod owners;
 
 /// The time limit for every answer, even on a busy machine.
@@ -67,17 +68,36 @@ impl Cluster {
         ask_at(self.controller.http_addr(), method, path, token, &[], body).await
     }
 
-    /// Calls a tool at the compatible MCP server, as a client that has just connected.
-    async fn call_compatible(&self, token: &str, method: &str, params: &Value) -> Value {
+    /// Asks the compatible MCP server, as a client that has just connected. Whoever cannot connect gets that answer.
+    async fn ask_compatible(&self, token: Option<&str>, method: &str, params: &Value) -> Heard {
         let address = self.controller.compatible_addr().expect("it listens");
         let hello = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
             "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"},
         }});
-        let opened = ask_at(address, "POST", "/mcp", Some(token), &[], &hello).await;
-        let session = opened.text.lines().find_map(|line| line.strip_prefix("mcp-session-id: "));
-        let session = [("mcp-session-id", session.unwrap_or_else(|| panic!("no session: {}", opened.text)))];
+        let opened = ask_at(address, "POST", "/mcp", token, &[], &hello).await;
+        let session = opened.text.lines().find_map(|line| line.strip_prefix("mcp-session-id: ")).map(str::to_owned);
+        let Some(session) = session else { return opened };
         let call = json!({"jsonrpc": "2.0", "id": 2, "method": method, "params": params});
-        ask_at(address, "POST", "/mcp", Some(token), &session, &call).await.body()
+        ask_at(address, "POST", "/mcp", token, &[("mcp-session-id", &session)], &call).await
+    }
+
+    /// Asks `/mcp`, as a client that knows tasks and can be asked.
+    async fn ask_mcp(&self, token: Option<&str>, namespace: &str, method: &str, mut params: Value) -> Heard {
+        params["_meta"] = json!({
+            "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+            "io.modelcontextprotocol/clientCapabilities": {
+                "elicitation": {}, "extensions": {"io.modelcontextprotocol/tasks": {}}
+            },
+        });
+        let name = ["name", "taskId", "uri"].iter().find_map(|member| params[*member].as_str()).unwrap_or_default();
+        let name = name.to_owned();
+        let mut headers = vec![("mcp-protocol-version", "2026-07-28"), ("mcp-method", method)];
+        if !name.is_empty() {
+            headers.push(("mcp-name", &name));
+        }
+        let call = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
+        let path = format!("/mcp?namespace={namespace}");
+        ask_at(self.controller.http_addr(), "POST", &path, token, &headers, &call).await
     }
 
     /// Calls a method of an MCP server on the HTTP port.
@@ -148,10 +168,30 @@ async fn send_at(
 }
 
 impl Cluster {
-    /// Makes a token of a new principal with this name, and grants it a role.
-    async fn principal(&self, name: &str, role: &str, namespace: Option<&str>) -> String {
+    /// Makes a token of a new principal with this name, which is granted nothing.
+    async fn token_of(&self, name: &str) -> String {
         let made = self.ask("POST", "/api/auth/tokens", Some(&self.root), &json!({"name": name})).await;
         assert_eq!(made.status, 201, "{}", made.text);
+        made.body()["token"].as_str().expect("a token").to_owned()
+    }
+
+    /// A token of root's that has expired.
+    async fn expired(&self) -> String {
+        let body = json!({"name": "brief", "valid_for_s": 1});
+        let made = self.ask("POST", "/api/auth/tokens", Some(&self.root), &body).await;
+        let brief = made.body()["token"].as_str().expect("a token").to_owned();
+        let expired = async {
+            while self.ask("GET", "/api/auth/whoami", Some(&brief), &Value::Null).await.code != "E2106" {
+                Env::system().clock.sleep(Duration::from_millis(50)).await;
+            }
+        };
+        tokio::time::timeout(SOON, expired).await.expect("it expires");
+        brief
+    }
+
+    /// Makes a token of a new principal with this name, and grants it a role.
+    async fn principal(&self, name: &str, role: &str, namespace: Option<&str>) -> String {
+        let token = self.token_of(name).await;
         let grant = match namespace {
             Some(namespace) => json!({"role": role, "namespace": namespace}),
             None => json!({"role": role}),
@@ -159,110 +199,8 @@ impl Cluster {
         let path = format!("/api/objects/binding/{name}");
         let bound = self.ask("PUT", &path, Some(&self.root), &json!({"spec": {"grants": [grant]}})).await;
         assert_eq!(bound.status, 200, "{}", bound.text);
-        made.body()["token"].as_str().expect("a token").to_owned()
+        token
     }
-}
-
-/// The path with names of things that do not exist.
-fn concrete(path: &str) -> String {
-    let part = |part: &str| match part {
-        "{kind}" => "webhook".to_owned(),
-        part if part.starts_with('{') => "nothing".to_owned(),
-        part => part.to_owned(),
-    };
-    path.split('/').map(part).collect::<Vec<_>>().join("/")
-}
-
-#[tokio::test]
-async fn every_operation_needs_its_right() {
-    let cluster = Cluster::start(true).await;
-    let mut wrong = Vec::new();
-    for (role, rights) in BUILT_IN {
-        for (name, namespace) in [(format!("{role}-everywhere"), None), (format!("{role}-in-a"), Some("a"))] {
-            let token = cluster.principal(&name, role, namespace).await;
-            for operation in operations() {
-                let path = concrete(operation.path);
-                let in_a = if operation.in_namespace { format!("{path}?namespace=a") } else { path };
-                let heard = cluster.ask(operation.verb.as_str(), &in_a, Some(&token), &Value::Null).await;
-                let counts = namespace.is_none() || operation.in_namespace || operation.right == Right::Public;
-                let may = counts && rights.has(operation.right);
-                let refused = heard.code == "E2107";
-                // What callers began themselves is tested apart.
-                let own = operation.ownership == Ownership::OwnOrControl && role == "submitter";
-                if refused == may && !own || heard.code == "E2106" {
-                    wrong.push(format!("{name}: {} gives {} {}", operation.id.name(), heard.status, heard.code));
-                }
-            }
-        }
-    }
-    assert_eq!(wrong, Vec::<String>::new());
-    cluster.controller.shutdown().await;
-}
-
-#[tokio::test]
-async fn without_a_valid_token_only_public_operations_answer() {
-    let cluster = Cluster::start(true).await;
-    let mut wrong = Vec::new();
-    let forged = token("ci", [9; 4]);
-    for operation in operations() {
-        for token in [None, Some("secret"), Some(forged.as_str())] {
-            let heard = cluster.ask(operation.verb.as_str(), &concrete(operation.path), token, &Value::Null).await;
-            let is_open = operation.right == Right::Public && operation.id.name() != "whoami";
-            if (heard.status == 401) == is_open || (heard.code == "E2106") == is_open {
-                wrong.push(format!("{} with {token:?} gives {} {}", operation.id.name(), heard.status, heard.code));
-            }
-        }
-    }
-    assert_eq!(wrong, Vec::<String>::new());
-    for path in ["/mcp", "/agents/nobody/mcp"] {
-        let heard = cluster.ask("POST", path, None, &json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list"})).await;
-        assert_eq!((heard.status, heard.code.as_str()), (401, "E2106"), "{path}");
-        assert!(heard.text.contains("www-authenticate: Bearer"), "{}", heard.text);
-    }
-    cluster.controller.shutdown().await;
-}
-
-#[tokio::test]
-async fn rights_count_over_mcp() {
-    let cluster = Cluster::start(true).await;
-    let nobody = cluster.principal("nobody", "viewer", Some("elsewhere")).await;
-    let viewer = cluster.principal("ann", "viewer", None).await;
-    let run = json!({"name": "atlas.exec.run", "arguments": {"agent": "echo", "input": {}}});
-    let cancel = json!({"name": "atlas.exec.cancel", "arguments": {"job_id": "job-0000000000000001"}});
-    let list = json!({"name": "atlas.registry.list", "arguments": {}});
-    for (token, method, params, right) in [
-        (&nobody, "tools/list", &json!({}), "agents.read"),
-        (&nobody, "tools/call", &list, "agents.read"),
-        (&nobody, "tools/call", &run, "jobs.submit"),
-        (&viewer, "tools/call", &run, "jobs.submit"),
-        (&viewer, "tools/call", &cancel, "jobs.control"),
-    ] {
-        let heard = cluster.call_compatible(token, method, params).await;
-        let text = heard["error"]["message"].as_str().or(heard["result"]["content"][0]["text"].as_str());
-        let refused = text.is_some_and(|text| text.contains("E2107") && text.contains(right));
-        assert!(refused, "{method} {params}: {heard}");
-    }
-    for (method, params) in [("tools/list", &json!({})), ("tools/call", &list)] {
-        let heard = cluster.call_compatible(&viewer, method, params).await;
-        assert_eq!((&heard["error"], &heard["result"]["isError"] != true), (&Value::Null, true), "{method}: {heard}");
-    }
-
-    let search = json!({"name": "agents_search", "arguments": {}});
-    let run = json!({"name": "agent_run", "arguments": {"agent": "echo", "input": {}}});
-    let health = json!({"name": "get_health", "arguments": {}});
-    for (path, token, params, right) in [
-        ("/mcp", &nobody, &search, "agents.read"),
-        ("/mcp", &viewer, &run, "jobs.submit"),
-        ("/agents/echo/mcp", &nobody, &health, "agents.read"),
-    ] {
-        let heard = cluster.call(path, token, "tools/call", params.clone()).await;
-        assert!(heard.to_string().contains("E2107") && heard.to_string().contains(right), "{path} {params}: {heard}");
-    }
-    let heard = cluster.call("/agents/echo/mcp", &viewer, "tools/call", health).await;
-    assert_eq!(heard["code"], "E1101", "{heard}");
-    let heard = cluster.call("/mcp", &viewer, "tools/call", search).await;
-    assert!(heard["result"].is_object() && heard["result"]["isError"] != true, "{heard}");
-    cluster.controller.shutdown().await;
 }
 
 #[tokio::test]
@@ -300,15 +238,7 @@ async fn a_token_ends_when_it_is_revoked_or_expires() {
     assert_eq!(cluster.ask("DELETE", path, Some(&cluster.root), &Value::Null).await.status, 200);
     assert_eq!(whoami(&token).await.code, "E2106");
 
-    let body = json!({"name": "brief", "valid_for_s": 1});
-    let made = cluster.ask("POST", "/api/auth/tokens", Some(&cluster.root), &body).await;
-    let brief = made.body()["token"].as_str().expect("a token").to_owned();
-    let expired = async {
-        while whoami(&brief).await.code != "E2106" {
-            Env::system().clock.sleep(Duration::from_millis(50)).await;
-        }
-    };
-    tokio::time::timeout(SOON, expired).await.expect("it expires");
+    cluster.expired().await;
     cluster.controller.shutdown().await;
 }
 

@@ -15,6 +15,18 @@ fn read_text(body: &str) -> String {
 }
 
 #[test]
+fn a_title_is_one_short_line() {
+    let title = |title: &str| {
+        let body = serde_json::json!({"agent": "echo", "title": title}).to_string();
+        read_submission(&body.into()).map(|(submission, unknown)| (submission.title, unknown)).map_err(|_| ())
+    };
+    assert_eq!(title("weekly report"), Ok((Some("weekly report".into()), Vec::new())));
+    assert_eq!(title(""), Ok((None, Vec::new())));
+    assert_eq!(title(&"é".repeat(200)), Ok((Some("é".repeat(200).into()), Vec::new())));
+    assert_eq!([title(&"é".repeat(201)), title("two\nlines")], [Err(()), Err(())]);
+}
+
+#[test]
 fn bodies_are_read_as_the_source_system_reads_them() {
     let bodies = [
         r#"{"agent": "echo"}"#,
@@ -88,7 +100,7 @@ fn bodies_are_read_as_the_source_system_reads_them() {
 fn an_input_is_not_copied() {
     let body = Bytes::from_static(br#"{"agent": "echo", "input": {"a": 1}}"#);
     let (submission, unknown) = read_submission(&body).expect("well-formed");
-    assert_eq!(unknown, []);
+    assert_eq!(unknown, Vec::<String>::new());
     assert_eq!(submission.input.as_ptr(), body[27..].as_ptr());
 }
 
