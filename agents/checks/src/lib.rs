@@ -45,14 +45,14 @@ fn problems(validator: Option<&Validator>, value: &Value) -> Vec<Problem> {
 #[cfg(test)]
 mod tests {
     use atlas_model::Tool;
-    use atlas_turn::Offered;
+    use atlas_turn::OfferedTool;
     use serde_json::json;
 
     use super::*;
 
-    fn offered(schema: Value) -> Offered {
+    fn offered(schema: Value) -> OfferedTool {
         let tool = Tool { name: "t".to_owned(), description: String::new(), input_schema: schema };
-        Offered { name: "t".to_owned(), tool }
+        OfferedTool { name: "t".to_owned(), tool }
     }
 
     /// The loop knows the tool that spawns jobs by its name.

@@ -24,9 +24,14 @@ fn prices(settings: &Settings) -> impl Iterator<Item = Option<Prices>> {
     std::iter::once(settings.prices).chain(settings.fallback_prices.iter().copied())
 }
 
+/// What an answer of the model at a place among those of the settings costs; nothing if that has no price.
+pub fn cost(settings: &Settings, place: usize, usage: &Usage) -> NanoDollars {
+    prices(settings).nth(place).flatten().map_or(NanoDollars(0), |prices| prices.cost(usage))
+}
+
 /// What an answer used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Used {
+pub struct CountedUsage {
     pub usage: Usage,
     /// Whether a part of it is an estimate.
     pub estimated: bool,
@@ -34,12 +39,12 @@ pub struct Used {
 
 /// What an answer to a request used: what it reports, or under a budget an estimate of what it does not report. Without that a model whose
 /// server counts nothing would spend nothing.
-pub fn used(settings: &Settings, request: impl FnOnce() -> Request, answer: &Answer) -> Used {
+pub fn used(settings: &Settings, request: impl FnOnce() -> Request, answer: &Answer) -> CountedUsage {
     let mut usage = answer.usage;
     let costs = |prices: Prices| prices.input != NanoDollars(0) || prices.output != NanoDollars(0);
     let counts = settings.judged && settings.limits.budget.is_some() && prices(settings).flatten().any(costs);
     if !counts || usage.input > 0 && usage.output > 0 {
-        return Used { usage, estimated: false };
+        return CountedUsage { usage, estimated: false };
     }
     if usage.input == 0 {
         usage.input = estimate(&request());
@@ -47,7 +52,7 @@ pub fn used(settings: &Settings, request: impl FnOnce() -> Request, answer: &Ans
     if usage.output == 0 {
         usage.output = answer.parts.iter().map(tokens).sum();
     }
-    Used { usage, estimated: usage != answer.usage }
+    CountedUsage { usage, estimated: usage != answer.usage }
 }
 
 /// An estimate of a request's tokens from its size: three bytes a token, more than most texts have.

@@ -21,9 +21,9 @@ pub trait Checks {
 
 /// Accepts everything.
 #[derive(Debug, Clone, Copy)]
-pub struct Unchecked;
+pub struct NoChecks;
 
-impl Checks for Unchecked {
+impl Checks for NoChecks {
     fn arguments(&self, _: usize, _: &Value) -> Vec<Problem> {
         Vec::new()
     }

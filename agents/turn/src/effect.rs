@@ -48,19 +48,19 @@ pub enum Warning {
     /// The model repeated itself.
     Halted(Halt),
     /// The output comes from an answer that was cut.
-    Cut(Cut),
+    Cut(CutAnswer),
 }
 
 /// An answer that was cut at a limit of tokens.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Cut {
+pub struct CutAnswer {
     /// The model, as it names itself.
     pub model: String,
     /// The limit of the request. None if it stated none: then the limit is the model's, or that of its provider for such requests.
     pub max_tokens: Option<u32>,
 }
 
-impl fmt::Display for Cut {
+impl fmt::Display for CutAnswer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { model, max_tokens } = self;
         write!(f, "the answer of the model \"{model}\" was cut at its limit of tokens")?;
@@ -120,7 +120,7 @@ pub enum Failure {
     },
     /// An answer that must be whole was cut.
     #[error("{0}")]
-    Cut(Cut),
+    Cut(CutAnswer),
     /// The model said nothing of use, however often it was asked.
     #[error(
         "the model \"{model}\" gave {} in a row without text and without a call that can be made{}: choose another model, or change the \

@@ -17,7 +17,7 @@ pub enum Event {
     /// The model answered.
     Answered(Box<Answer>),
     /// The model's tools returned. A call without a result counts as failed; results of other calls are ignored.
-    Returned(Vec<Returned>),
+    Returned(Vec<ToolReturn>),
     /// Whether the agent may stop: none if it may, or what it is told.
     Stopping(Option<String>),
     /// The model call failed for good.
@@ -26,7 +26,7 @@ pub enum Event {
 
 /// What came of one tool call.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Returned {
+pub struct ToolReturn {
     /// [`ToolCall::id`](atlas_model::ToolCall::id).
     pub call: String,
     pub outcome: Outcome,

@@ -6,7 +6,7 @@ use atlas_model::{Answer, ToolCall};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::{Key, Outcome, Returned, Settings};
+use crate::{Key, Outcome, Settings, ToolReturn};
 
 /// The level of the agent loop and of its records. It grows with each change after which a recorded job would go on
 /// differently.
@@ -23,7 +23,7 @@ pub const RUN: &str = "atlas.exec.run";
 
 /// What a replay reads of the outcome of [`START`] and [`AGAIN`]. It has more members, which say how models and tools are reached.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
-pub struct Fixed {
+pub struct FixedSettings {
     pub level: u32,
     pub settings: Settings,
     /// What answers the calls of each tool, by its own name: `"agent"`, `"skill"`, or another source.
@@ -34,7 +34,7 @@ pub struct Fixed {
     pub prompt: Option<String>,
 }
 
-impl Fixed {
+impl FixedSettings {
     /// What a call waits for if it is a step of its own.
     pub fn own_step(&self, call: &ToolCall) -> Option<OwnStep> {
         match self.tools.get(&call.name).and_then(Value::as_str) {
@@ -60,7 +60,7 @@ impl Fixed {
 
 /// The outcome of a model call.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Answered {
+pub struct AnswerOutcome {
     /// The place of the model that answered; 0 is the first one, others are its fallbacks.
     #[serde(default, skip_serializing_if = "is_first")]
     pub place: usize,
@@ -90,7 +90,7 @@ pub enum OwnStep {
 /// A step of a round of tools.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum RoundStep<'a> {
-    /// These calls are made together. The outcome of the step is the list of their [`Returned`].
+    /// These calls are made together. The outcome of the step is the list of their [`ToolReturn`].
     Together { key: Key, calls: &'a [ToolCall] },
     /// These calls of MCP servers are made together: as a [`ServerRound`], between the steps of [`server_intent`] and [`server_counts`],
     /// each of which there may be.
@@ -99,7 +99,7 @@ pub enum RoundStep<'a> {
     Spawn(&'a ToolCall),
     /// This call asks people.
     Ask(&'a ToolCall),
-    /// This call is about helpers, or messages of the team. Its outcome is [`Helped`].
+    /// This call is about helpers, or messages of the team. Its outcome is [`HelpOutcome`].
     Help(&'a ToolCall),
     /// Before this call people are asked. It is done only if they do not allow it.
     Guard(&'a ToolCall),
@@ -130,18 +130,18 @@ pub fn round_step(
 /// The outcome of calls of MCP servers. It has more members, for the metrics.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct ServerRound {
-    pub returned: Vec<Returned>,
+    pub returned: Vec<ToolReturn>,
 }
 
 /// The outcome of a call about helpers. It has more members, with which a later attempt knows of the same helpers.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Helped {
+pub struct HelpOutcome {
     pub result: Value,
     /// Whether helpers work after it.
     pub working: bool,
 }
 
-impl Helped {
+impl HelpOutcome {
     /// The key of the step with a number that makes the call.
     pub fn key(step: u64, call: &ToolCall) -> Key {
         Key::of(&("helper", (step, &call.name, &call.arguments)))
@@ -150,7 +150,7 @@ impl Helped {
 
 /// The outcome of [`Effect::Stop`](crate::Effect::Stop). It has more members as well.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Stopped {
+pub struct StopOutcome {
     /// What the agent is told; none if it may stop.
     pub reminder: Option<String>,
 }

@@ -9,10 +9,10 @@ use serde_json::{Value, json};
 
 use crate::messages::prompted;
 use crate::record::{
-    AGAIN, Answered, ChildEnd, Fixed, Helped, LEVEL, OwnStep, QuestionEnd, Ran, RoundStep, START, ServerRound, Spawn,
-    Stopped, round_step, server_counts, server_intent,
+    AGAIN, AnswerOutcome, ChildEnd, FixedSettings, HelpOutcome, LEVEL, OwnStep, QuestionEnd, Ran, RoundStep, START,
+    ServerRound, Spawn, StopOutcome, round_step, server_counts, server_intent,
 };
-use crate::{Checks, Effect, End, Event, Failure, Key, Outage, Outcome, Permits, Returned, Settings, Turn};
+use crate::{Checks, Effect, End, Event, Failure, Key, Outage, Outcome, Permits, Settings, ToolReturn, Turn};
 
 /// A recorded step. Its number is its place in the list.
 #[derive(Debug, Clone, PartialEq)]
@@ -26,7 +26,7 @@ pub struct Step {
 
 /// What came of a replay.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Replayed {
+pub enum Replay {
     /// The loop asked for the recorded steps in their order, and ended like this.
     Same(Ending),
     /// It left the recorded path.
@@ -112,12 +112,12 @@ pub fn replay<C: Checks>(
     said: Vec<Message>,
     checks: impl Fn(&Settings) -> C,
     ran: Ran,
-) -> Result<Replayed, ReplayError> {
+) -> Result<Replay, ReplayError> {
     let mut record = Record { steps, next: 0, ran, permits: Permits::default() };
     match record.run(input, images, said, checks) {
-        Ok(ending) => Ok(Replayed::Same(ending)),
-        Err(Stop::Open(asked)) => Ok(Replayed::Same(Ending::Open { asked })),
-        Err(Stop::Differs(difference)) => Ok(Replayed::Differs(difference)),
+        Ok(ending) => Ok(Replay::Same(ending)),
+        Err(Stop::Open(asked)) => Ok(Replay::Same(Ending::Open { asked })),
+        Err(Stop::Differs(difference)) => Ok(Replay::Differs(difference)),
         Err(Stop::Error(error)) => Err(error),
     }
 }
@@ -159,12 +159,12 @@ impl Record<'_> {
                     continue;
                 }
                 Some(Effect::Call { key }) => {
-                    let Answered { place, answer } = self.read("model", key)?;
+                    let AnswerOutcome { place, answer } = self.read("model", key)?;
                     turn.answered_by(place);
                     Event::Answered(Box::new(answer))
                 }
                 Some(Effect::Tools { key, calls, .. }) => {
-                    let mut returned: Vec<Returned> = Vec::with_capacity(calls.len());
+                    let mut returned: Vec<ToolReturn> = Vec::with_capacity(calls.len());
                     let mut permits = std::mem::take(&mut self.permits);
                     let own = |permits: &Permits, call: &ToolCall| match permits.must_ask(&fixed.settings, call) {
                         true => Some(OwnStep::Guard),
@@ -175,7 +175,7 @@ impl Record<'_> {
                             let asked = QuestionEnd::key(self.next as u64, &Permits::question(call));
                             let end: QuestionEnd = self.read("question", asked)?;
                             let refused = permits.answered(call, &end);
-                            returned.extend(refused.map(|outcome| Returned { call: call.id.clone(), outcome }));
+                            returned.extend(refused.map(|outcome| ToolReturn { call: call.id.clone(), outcome }));
                             continue;
                         }
                         if let Some(working) = self.round(step, &fixed, &mut returned)? {
@@ -187,7 +187,7 @@ impl Record<'_> {
                     Event::Returned(returned)
                 }
                 Some(Effect::Stop { key }) => {
-                    let Stopped { reminder } = self.read("effect", key)?;
+                    let StopOutcome { reminder } = self.read("effect", key)?;
                     Event::Stopping(reminder)
                 }
                 Some(Effect::Finish { output, end }) => {
@@ -205,7 +205,7 @@ impl Record<'_> {
         }
     }
 
-    fn start(&mut self) -> Result<Fixed, Stop> {
+    fn start(&mut self) -> Result<FixedSettings, Stop> {
         let first = self.steps.first().ok_or(ReplayError::Empty)?;
         if !self.is_next("start", START) {
             let (kind, key) = (first.kind.clone(), first.key.clone());
@@ -214,7 +214,7 @@ impl Record<'_> {
         self.fixed(START)
     }
 
-    fn fixed(&mut self, key: Key) -> Result<Fixed, Stop> {
+    fn fixed(&mut self, key: Key) -> Result<FixedSettings, Stop> {
         let outcome: Value = self.read("start", key)?;
         match outcome["level"].as_u64() {
             Some(recorded) if recorded != u64::from(LEVEL) => Err(ReplayError::Level { recorded }.into()),
@@ -226,12 +226,12 @@ impl Record<'_> {
     fn round(
         &mut self,
         step: RoundStep<'_>,
-        fixed: &Fixed,
-        returned: &mut Vec<Returned>,
+        fixed: &FixedSettings,
+        returned: &mut Vec<ToolReturn>,
     ) -> Result<Option<bool>, Stop> {
         match step {
             RoundStep::Together { key, calls } => {
-                let outcomes: Vec<Returned> = self.read("tools", key)?;
+                let outcomes: Vec<ToolReturn> = self.read("tools", key)?;
                 self.as_many(&outcomes, calls)?;
                 returned.extend(outcomes);
             }
@@ -249,24 +249,24 @@ impl Record<'_> {
                     Some(end) => end,
                     None => self.read("child", spawn.key())?,
                 };
-                returned.push(Returned { call: call.id.clone(), outcome: spawn.outcome(end, self.ran) });
+                returned.push(ToolReturn { call: call.id.clone(), outcome: spawn.outcome(end, self.ran) });
             }
             RoundStep::Ask(call) => {
                 let end: QuestionEnd = self.read("question", QuestionEnd::key(self.next as u64, call))?;
-                returned.push(Returned { call: call.id.clone(), outcome: end.outcome() });
+                returned.push(ToolReturn { call: call.id.clone(), outcome: end.outcome() });
             }
             // It is asked before.
             RoundStep::Guard(_) => {}
             RoundStep::Help(call) => {
-                let Helped { result, working } = self.read("effect", Helped::key(self.next as u64, call))?;
-                returned.push(Returned { call: call.id.clone(), outcome: Outcome::Value(result) });
+                let HelpOutcome { result, working } = self.read("effect", HelpOutcome::key(self.next as u64, call))?;
+                returned.push(ToolReturn { call: call.id.clone(), outcome: Outcome::Value(result) });
                 return Ok(Some(working));
             }
         }
         Ok(None)
     }
 
-    fn as_many(&self, outcomes: &[Returned], calls: &[ToolCall]) -> Result<(), Stop> {
+    fn as_many(&self, outcomes: &[ToolReturn], calls: &[ToolCall]) -> Result<(), Stop> {
         if outcomes.len() == calls.len() {
             return Ok(());
         }

@@ -8,7 +8,7 @@ use crate::guard::Observed;
 use crate::pages::{self, Pages};
 use crate::permits::denied;
 use crate::same_calls::SameCalls;
-use crate::{Checks, Outcome, Planner, Returned, Settings, ToolAction};
+use crate::{Checks, Outcome, Planner, Settings, ToolAction, ToolReturn};
 
 /// Characters of unreadable arguments that are repeated to the model.
 const QUOTED_MAX: usize = 200;
@@ -102,11 +102,11 @@ impl Round {
     }
 
     /// The result of each call.
-    pub(crate) fn results(self, returned: Vec<Returned>, settings: &Settings, pages: &mut Pages) -> Results {
-        let mut returned: Vec<Option<Returned>> = returned.into_iter().map(Some).collect();
+    pub(crate) fn results(self, returned: Vec<ToolReturn>, settings: &Settings, pages: &mut Pages) -> Results {
+        let mut returned: Vec<Option<ToolReturn>> = returned.into_iter().map(Some).collect();
         let mut results = Results { results: Vec::new(), observed: Vec::new() };
         for Planned { call, name, known } in self.calls {
-            let own = |one: &&mut Option<Returned>| one.as_ref().is_some_and(|one| one.call == call.id);
+            let own = |one: &&mut Option<ToolReturn>| one.as_ref().is_some_and(|one| one.call == call.id);
             let outcome = known
                 .or_else(|| returned.iter_mut().find(own).and_then(Option::take).map(|one| one.outcome))
                 .unwrap_or_else(|| Outcome::error("NoResult", "the tool returned nothing"));

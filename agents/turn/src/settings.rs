@@ -15,7 +15,7 @@ pub struct Settings {
     pub model: String,
     pub system: String,
     /// The tools that the model may call. Their names are unique.
-    pub tools: Vec<Offered>,
+    pub tools: Vec<OfferedTool>,
     pub sampling: Sampling,
     pub format: Format,
     pub limits: Limits,
@@ -70,7 +70,7 @@ pub struct Plan {
 
 /// A tool that the model may call.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Offered {
+pub struct OfferedTool {
     /// The tool's own name. The one in `tool` is legal for the provider, and can differ.
     pub name: String,
     pub tool: Tool,

@@ -14,8 +14,8 @@ use crate::pages::{self, Pages};
 use crate::round::Round;
 use crate::same_calls::SameCalls;
 use crate::{
-    AtLimit, Checks, Cut, Effect, End, Event, Failure, Format, Halt, Planner, Returned, Settings, TodoList, Used,
-    Warning, budget, output,
+    AtLimit, Checks, CountedUsage, CutAnswer, Effect, End, Event, Failure, Format, Halt, Planner, Settings, TodoList,
+    ToolReturn, Warning, budget, output,
 };
 
 /// Useless answers in a row after which the model is not asked again.
@@ -125,7 +125,7 @@ impl Turn {
     }
 
     /// What an answer to the last request used, as the turn counts it.
-    pub fn used(&self, answer: &Answer) -> Used {
+    pub fn used(&self, answer: &Answer) -> CountedUsage {
         budget::used(&self.settings, || self.request(), answer)
     }
 
@@ -256,7 +256,7 @@ impl Turn {
     }
 
     fn answered(&mut self, answer: Answer, checks: &dyn Checks) -> Vec<Effect> {
-        let Used { usage, estimated } = self.used(&answer);
+        let CountedUsage { usage, estimated } = self.used(&answer);
         self.totals.usage += usage;
         self.totals.cost += self.cost(self.answering, &usage);
         self.totals.estimated |= estimated;
@@ -314,7 +314,7 @@ impl Turn {
         self.said.push_str(text);
     }
 
-    fn returned(&mut self, round: Round, returned: Vec<Returned>) -> Vec<Effect> {
+    fn returned(&mut self, round: Round, returned: Vec<ToolReturn>) -> Vec<Effect> {
         let results = round.results(returned, &self.settings, &mut self.pages);
         let parts = results.results.into_iter().map(Part::ToolResult).collect();
         self.push(Message { role: Role::User, parts });
@@ -417,8 +417,8 @@ impl Turn {
         fail(Failure::Cut(self.cut_of(answer)))
     }
 
-    fn cut_of(&self, answer: &Answer) -> Cut {
-        Cut { model: judge::bounded(&answer.model), max_tokens: self.request().max_tokens }
+    fn cut_of(&self, answer: &Answer) -> CutAnswer {
+        CutAnswer { model: judge::bounded(&answer.model), max_tokens: self.request().max_tokens }
     }
 
     /// Adds an answer to the messages. Providers refuse messages without content.

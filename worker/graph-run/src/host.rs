@@ -5,7 +5,7 @@ use std::io;
 use async_trait::async_trait;
 use atlas_graph::run::{Effect, Fault, FaultKind, Question, Work, WorkId};
 use atlas_model::{Answer, CallError, Request, ToolCall};
-use atlas_turn::{Offered, Outcome, Returned};
+use atlas_turn::{OfferedTool, Outcome, ToolReturn};
 use serde_json::Value;
 
 use crate::script::{self, Process, ProcessEnd};
@@ -74,7 +74,7 @@ pub trait Host: Send + Sync {
     }
 
     /// The tools of a model node by the names in its list.
-    async fn tools(&self, place: NodePlace<'_>, names: &[String]) -> Result<Vec<Offered>, Fault> {
+    async fn tools(&self, place: NodePlace<'_>, names: &[String]) -> Result<Vec<OfferedTool>, Fault> {
         match names.first() {
             None => Ok(Vec::new()),
             Some(name) => {
@@ -84,10 +84,10 @@ pub trait Host: Send + Sync {
     }
 
     /// Calls tools of a model node.
-    async fn use_tools(&self, place: NodePlace<'_>, calls: Vec<ToolCall>) -> Vec<Returned> {
+    async fn use_tools(&self, place: NodePlace<'_>, calls: Vec<ToolCall>) -> Vec<ToolReturn> {
         let text = format!("node \"{}\" has no tools here", place.node);
         let returned =
-            |call: ToolCall| Returned { call: call.id, outcome: Outcome::error("UnknownTool", text.clone()) };
+            |call: ToolCall| ToolReturn { call: call.id, outcome: Outcome::error("UnknownTool", text.clone()) };
         calls.into_iter().map(returned).collect()
     }
 

@@ -10,7 +10,7 @@ use atlas_graph::structured::{Extraction, Reader, Verdict};
 use atlas_graph::{Graph, Llm};
 use atlas_model::{Answer, CallErrorKind, Message, Request};
 use atlas_turn::{
-    AtLimit, Cut, Effect, End, Event, Failure, Format, Limits, Sampling, Settings, Turn, Warning, thoughtless,
+    AtLimit, CutAnswer, Effect, End, Event, Failure, Format, Limits, Sampling, Settings, Turn, Warning, thoughtless,
 };
 use serde_json::{Value, json};
 
@@ -36,7 +36,7 @@ pub(crate) struct Said {
     /// That of the last one.
     pub(crate) last: String,
     /// Set if the last one is not complete.
-    pub(crate) cut: Option<Cut>,
+    pub(crate) cut: Option<CutAnswer>,
 }
 
 impl Said {
@@ -173,7 +173,7 @@ impl Node<'_> {
     }
 }
 
-fn concluded(all: &str, last: &str, cut: Option<Cut>) -> Result<Said, Failed> {
+fn concluded(all: &str, last: &str, cut: Option<CutAnswer>) -> Result<Said, Failed> {
     if last.is_empty() {
         return Err(Failed { text: "the model produced no output".to_owned(), passes: true });
     }

@@ -10,7 +10,7 @@ use atlas_env::Env;
 use atlas_graph::run::{Effect, Fault, FaultKind, Work};
 use atlas_model::{Answer, CallError, CallErrorKind, Part, Request, Tool, ToolCall, Usage};
 use atlas_package::{GRAPH_FILE, GraphFolder};
-use atlas_turn::Offered;
+use atlas_turn::OfferedTool;
 use serde_json::{Map, Value, json};
 use tempfile::TempDir;
 use tokio::sync::watch;
@@ -91,9 +91,9 @@ impl Host for Here {
         Ok(Answer { parts, stop, usage: Usage::default(), model: "m".to_owned(), id: None, raw: Default::default() })
     }
 
-    async fn tools(&self, _: NodePlace<'_>, names: &[String]) -> Result<Vec<Offered>, Fault> {
+    async fn tools(&self, _: NodePlace<'_>, names: &[String]) -> Result<Vec<OfferedTool>, Fault> {
         let tool = |name: &String| Tool { name: name.clone(), description: String::new(), input_schema: json!({}) };
-        Ok(names.iter().map(|name| Offered { name: name.clone(), tool: tool(name) }).collect())
+        Ok(names.iter().map(|name| OfferedTool { name: name.clone(), tool: tool(name) }).collect())
     }
 
     fn judges(&self, _: Option<&str>) -> bool {

@@ -6,7 +6,7 @@ use atlas_model::{Answer, CallError, CallErrorKind, Message, Part, Role, Stop, T
 use expect_test::Expect;
 use serde_json::{Map, Value, json};
 
-use crate::{Checks, Effect, Event, Offered, Outcome, Problem, Returned, Settings, Turn};
+use crate::{Checks, Effect, Event, OfferedTool, Outcome, Problem, Settings, ToolReturn, Turn};
 
 /// Runs a script and compares the effects, with the messages that each request adds.
 pub(super) fn check(settings: Settings, events: Vec<Event>, expected: &Expect) {
@@ -73,7 +73,7 @@ pub(super) fn with_tools(names: &[&str]) -> Settings {
     let offered = |name: &&str| {
         let schema = json!({"type": "object"});
         let tool = Tool { name: name.replace('.', "_"), description: format!("Tool: {name}"), input_schema: schema };
-        Offered { name: (*name).to_owned(), tool }
+        OfferedTool { name: (*name).to_owned(), tool }
     };
     Settings { model: "m".to_owned(), tools: names.iter().map(offered).collect(), ..Settings::default() }
 }
@@ -106,12 +106,12 @@ pub(super) fn calls(calls: &[(&str, &str, Value)]) -> Event {
 
 pub(super) fn returned(values: &[(&str, Value)]) -> Event {
     let one =
-        |(call, value): &(&str, Value)| Returned { call: (*call).to_owned(), outcome: Outcome::Value(value.clone()) };
+        |(call, value): &(&str, Value)| ToolReturn { call: (*call).to_owned(), outcome: Outcome::Value(value.clone()) };
     Event::Returned(values.iter().map(one).collect())
 }
 
 pub(super) fn failed(call: &str, kind: &str, text: &str) -> Event {
-    Event::Returned(vec![Returned { call: call.to_owned(), outcome: Outcome::error(kind, text) }])
+    Event::Returned(vec![ToolReturn { call: call.to_owned(), outcome: Outcome::error(kind, text) }])
 }
 
 pub(super) fn refused(message: &str) -> Event {

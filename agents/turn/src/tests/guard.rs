@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::check::*;
-use crate::{AtLimit, Effect, End, Event, Limits, Outcome, Returned, Settings, Turn};
+use crate::{AtLimit, Effect, End, Event, Limits, Outcome, Settings, ToolReturn, Turn};
 
 /// One round: its calls as tool, arguments and result. A result that is an error has the text as its kind.
 type Calls<'a> = &'a [(&'a str, Value, Result<Value, &'a str>)];
@@ -18,7 +18,7 @@ fn play(threshold: u32, rounds: &[Calls<'_>]) -> (u32, Option<(End, Value)>) {
         let asked =
             round.iter().enumerate().map(|(place, (name, arguments, _))| tool(&id(place), name, arguments.clone()));
         turn.step(answer(asked.collect()), &Typed);
-        let one = |(place, (_, _, result)): (usize, &(&str, Value, Result<Value, &str>))| Returned {
+        let one = |(place, (_, _, result)): (usize, &(&str, Value, Result<Value, &str>))| ToolReturn {
             call: id(place),
             outcome: match result {
                 Ok(value) => Outcome::Value(value.clone()),

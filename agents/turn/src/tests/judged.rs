@@ -5,8 +5,8 @@ use expect_test::expect;
 use serde_json::{Map, Value, json};
 
 use super::check::*;
-use crate::record::{Answered, LEVEL, START};
-use crate::replay::{Ending, Replayed, Step, replay};
+use crate::record::{AnswerOutcome, LEVEL, START};
+use crate::replay::{Ending, Replay, Step, replay};
 use crate::{Effect, Event, Failure, Format, Limits, Settings, Turn};
 
 fn judged(tools: &[&str]) -> Settings {
@@ -72,7 +72,7 @@ fn a_cut_text_is_delivered_with_a_warning() {
     let warns = expect![[r#"
         call
           user: {}
-        warn: Cut(Cut { model: "m-1", max_tokens: Some(4096) })
+        warn: Cut(CutAnswer { model: "m-1", max_tokens: Some(4096) })
         finish (Answer): {"result":"Once upon a"}
     "#]];
     for format in [Format::Text, Format::Json] {
@@ -86,7 +86,7 @@ fn a_cut_text_is_delivered_with_a_warning() {
         &expect![[r#"
             call
               user: {}
-            warn: Cut(Cut { model: "m-1", max_tokens: Some(4096) })
+            warn: Cut(CutAnswer { model: "m-1", max_tokens: Some(4096) })
             finish (Answer): {"a":1}
         "#]],
     );
@@ -298,7 +298,7 @@ fn a_replay_judges_as_the_record_says() {
         let effects = turn.step(start(json!({"q": 1})), &Typed);
         let Some(Effect::Call { key }) = effects.last() else { panic!("{effects:?}") };
         let Event::Answered(answer) = answer else { panic!("no answer") };
-        let answered = Answered { place: 0, answer: *answer };
+        let answered = AnswerOutcome { place: 0, answer: *answer };
         let steps = [Step::new("start", START, &fixed), Step::new("model", *key, &answered)];
         replay(&steps, &json!({"q": 1}), Vec::new(), Vec::new(), |_| Typed, |_, _| Value::Null).expect("a replay")
     };
@@ -307,12 +307,12 @@ fn a_replay_judges_as_the_record_says() {
     assert!(old_record.get("judged").is_none(), "{old_record}");
     let output = json!({"result": ""});
     for stop in [Stop::Refused, Stop::Length, Stop::End] {
-        let Replayed::Same(Ending::Finished { output: again, .. }) = replayed(&old, stopped(vec![], stop)) else {
+        let Replay::Same(Ending::Finished { output: again, .. }) = replayed(&old, stopped(vec![], stop)) else {
             panic!("another end")
         };
         assert_eq!(again, output);
     }
     let now = judged(&[]);
-    assert!(matches!(replayed(&now, stopped(vec![], Stop::Refused)), Replayed::Same(Ending::Failed(_))));
-    assert!(matches!(replayed(&now, stopped(vec![], Stop::End)), Replayed::Same(Ending::Open { .. })));
+    assert!(matches!(replayed(&now, stopped(vec![], Stop::Refused)), Replay::Same(Ending::Failed(_))));
+    assert!(matches!(replayed(&now, stopped(vec![], Stop::End)), Replay::Same(Ending::Open { .. })));
 }

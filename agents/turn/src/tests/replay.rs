@@ -6,11 +6,11 @@ use serde_json::{Value, json};
 
 use super::check::*;
 use crate::record::{
-    AGAIN, Answered, ChildEnd, Helped, LEVEL, OwnStep, QuestionEnd, RUN, RoundStep, START, Spawn, Stopped, round_step,
-    server_counts, server_intent,
+    AGAIN, AnswerOutcome, ChildEnd, HelpOutcome, LEVEL, OwnStep, QuestionEnd, RUN, RoundStep, START, Spawn,
+    StopOutcome, round_step, server_counts, server_intent,
 };
-use crate::replay::{Replayed, Step, replay};
-use crate::{Effect, Event, Permits, Returned, Settings, ToolAction, ToolRule, Turn};
+use crate::replay::{Replay, Step, replay};
+use crate::{Effect, Event, Permits, Settings, ToolAction, ToolReturn, ToolRule, Turn};
 
 fn fixed(settings: &Settings) -> Value {
     json!({"level": LEVEL, "source": "mock", "settings": settings, "tools": {"echo": "agent", "words": "skill", "a": "platform", "ask": "user", "team": "helper", "lab_x": {"server": {"server": "lab", "tool": "x"}}}})
@@ -47,12 +47,12 @@ fn record(settings: &Settings, again: Option<(usize, &Settings)>, answers: &[Eve
                 }
                 called += 1;
                 let Some(Event::Answered(answer)) = answers.next().cloned() else { return (steps, Value::Null) };
-                let recorded = Answered { place: 0, answer: (*answer).clone() };
+                let recorded = AnswerOutcome { place: 0, answer: (*answer).clone() };
                 steps.push(Step::new("model", key, &recorded));
                 Event::Answered(answer)
             }
             Effect::Tools { key, calls, .. } => {
-                let mut returned: Vec<Returned> = Vec::new();
+                let mut returned: Vec<ToolReturn> = Vec::new();
                 let guarded = |permits: &Permits, call: &atlas_model::ToolCall| match permits.must_ask(settings, call) {
                     true => Some(OwnStep::Guard),
                     false => own(call),
@@ -60,20 +60,20 @@ fn record(settings: &Settings, again: Option<(usize, &Settings)>, answers: &[Eve
                 while let Some(step) = round_step(key, &calls, returned.len(), |call| guarded(&permits, call)) {
                     match step {
                         RoundStep::Together { key, calls } => {
-                            let one = |call: &atlas_model::ToolCall| Returned {
+                            let one = |call: &atlas_model::ToolCall| ToolReturn {
                                 call: call.id.clone(),
                                 outcome: crate::Outcome::Value(json!({"of": call.name})),
                             };
-                            let outcomes: Vec<Returned> = calls.iter().map(one).collect();
+                            let outcomes: Vec<ToolReturn> = calls.iter().map(one).collect();
                             steps.push(Step::new("tools", key, &outcomes));
                             returned.extend(outcomes);
                         }
                         RoundStep::Servers { key, calls } => {
-                            let one = |call: &atlas_model::ToolCall| Returned {
+                            let one = |call: &atlas_model::ToolCall| ToolReturn {
                                 call: call.id.clone(),
                                 outcome: crate::Outcome::Value(json!({"from": call.name})),
                             };
-                            let outcomes: Vec<Returned> = calls.iter().map(one).collect();
+                            let outcomes: Vec<ToolReturn> = calls.iter().map(one).collect();
                             steps.push(Step::new("intent", server_intent(key), &json!({"attempt": 1})));
                             steps.push(Step::new("tools", key, &json!({"mcp": [], "returned": outcomes})));
                             steps.push(Step::new("effect", server_counts(key), &json!({"mcp": []})));
@@ -83,26 +83,26 @@ fn record(settings: &Settings, again: Option<(usize, &Settings)>, answers: &[Eve
                             let spawn = Spawn::of(call, call.name == "words");
                             let end = ChildEnd::Completed(json!({"heard": 1}));
                             steps.push(Step::new("child", spawn.key(), &end));
-                            returned.push(Returned { call: call.id.clone(), outcome: spawn.outcome(end, ran) });
+                            returned.push(ToolReturn { call: call.id.clone(), outcome: spawn.outcome(end, ran) });
                         }
                         RoundStep::Ask(call) => {
                             let end = QuestionEnd::Ended(json!({"answer": "blue"}));
                             steps.push(Step::new("question", QuestionEnd::key(steps.len() as u64, call), &end));
-                            returned.push(Returned { call: call.id.clone(), outcome: end.outcome() });
+                            returned.push(ToolReturn { call: call.id.clone(), outcome: end.outcome() });
                         }
                         RoundStep::Guard(call) => {
                             let asked = QuestionEnd::key(steps.len() as u64, &Permits::question(call));
                             let end = QuestionEnd::Ended(json!({"answer": "allow for this job"}));
                             steps.push(Step::new("question", asked, &end));
                             let refused = permits.answered(call, &end);
-                            returned.extend(refused.map(|outcome| Returned { call: call.id.clone(), outcome }));
+                            returned.extend(refused.map(|outcome| ToolReturn { call: call.id.clone(), outcome }));
                         }
                         RoundStep::Help(call) => {
-                            let helped = Helped { result: json!({"status": "ok"}), working: true };
-                            steps.push(Step::new("effect", Helped::key(steps.len() as u64, call), &helped));
+                            let helped = HelpOutcome { result: json!({"status": "ok"}), working: true };
+                            steps.push(Step::new("effect", HelpOutcome::key(steps.len() as u64, call), &helped));
                             turn.set_helpers(true);
                             let outcome = crate::Outcome::Value(helped.result);
-                            returned.push(Returned { call: call.id.clone(), outcome });
+                            returned.push(ToolReturn { call: call.id.clone(), outcome });
                         }
                     }
                 }
@@ -112,7 +112,7 @@ fn record(settings: &Settings, again: Option<(usize, &Settings)>, answers: &[Eve
             Effect::Stop { key } => {
                 let reminded = steps.iter().any(|step| step.outcome.get("reminder").is_some());
                 let reminder = (!reminded).then(|| "collect them".to_owned());
-                steps.push(Step::new("effect", key, &Stopped { reminder: reminder.clone() }));
+                steps.push(Step::new("effect", key, &StopOutcome { reminder: reminder.clone() }));
                 Event::Stopping(reminder)
             }
             Effect::Finish { output, .. } => return (steps, output),
@@ -139,12 +139,12 @@ fn settings() -> Settings {
     with_tools(&["a", "echo", "words", "ask"])
 }
 
-fn replayed(steps: &[Step]) -> Replayed {
+fn replayed(steps: &[Step]) -> Replay {
     replay(steps, &json!({"q": 1}), Vec::new(), Vec::new(), |_| Typed, ran).expect("a replay")
 }
 
 fn check_difference(steps: &[Step], expected: &Expect) {
-    let Replayed::Differs(found) = replayed(steps) else { panic!("identical") };
+    let Replay::Differs(found) = replayed(steps) else { panic!("identical") };
     let short = |side: &crate::replay::Side| side.to_string().chars().take(14).collect::<String>();
     expected.assert_eq(&format!("step {}: {} | {}", found.step, short(&found.recorded), short(&found.asked)));
 }
@@ -154,7 +154,7 @@ fn a_recorded_turn_is_identical_to_its_replay() {
     let (steps, output) = record(&settings(), None, &answers());
     let kinds: Vec<&str> = steps.iter().map(|step| step.kind.as_str()).collect();
     assert_eq!(kinds, ["start", "model", "tools", "child", "tools", "child", "question", "model"]);
-    let Replayed::Same(crate::replay::Ending::Finished { output: again, .. }) = replayed(&steps) else {
+    let Replay::Same(crate::replay::Ending::Finished { output: again, .. }) = replayed(&steps) else {
         panic!("not identical")
     };
     assert_eq!(again.to_string(), output.to_string());
@@ -167,9 +167,9 @@ fn an_agent_with_working_helpers_stops_when_it_may() {
     let kinds: Vec<&str> = steps.iter().map(|step| step.kind.as_str()).collect();
     assert_eq!(kinds, ["start", "model", "effect", "model", "effect", "model", "effect"]);
     assert_eq!(output, json!({"two": 2}));
-    assert!(matches!(replayed(&steps), Replayed::Same(crate::replay::Ending::Finished { .. })));
+    assert!(matches!(replayed(&steps), Replay::Same(crate::replay::Ending::Finished { .. })));
     for count in 1..steps.len() {
-        assert!(matches!(replayed(&steps[..count]), Replayed::Same(crate::replay::Ending::Open { .. })), "{count}");
+        assert!(matches!(replayed(&steps[..count]), Replay::Same(crate::replay::Ending::Open { .. })), "{count}");
     }
 }
 
@@ -182,7 +182,7 @@ fn calls_that_people_allow_are_replayed() {
     let kinds: Vec<&str> = steps.iter().map(|step| step.kind.as_str()).collect();
     // The first call asks, the third is allowed as well, and that of `echo` is not made.
     assert_eq!(kinds, ["start", "model", "question", "tools", "child", "question", "model"]);
-    assert!(matches!(replayed(&steps), Replayed::Same(crate::replay::Ending::Finished { .. })));
+    assert!(matches!(replayed(&steps), Replay::Same(crate::replay::Ending::Finished { .. })));
 }
 
 /// Whatever is missing at the end, the replay asks for exactly that.
@@ -190,7 +190,7 @@ fn calls_that_people_allow_are_replayed() {
 fn a_record_that_was_cut_is_identical_so_far() {
     let (steps, _) = record(&settings(), None, &answers());
     for (count, step) in steps.iter().enumerate().skip(1) {
-        let Replayed::Same(crate::replay::Ending::Open { asked }) = replayed(&steps[..count]) else {
+        let Replay::Same(crate::replay::Ending::Open { asked }) = replayed(&steps[..count]) else {
             panic!("not open after {count}")
         };
         assert_eq!(asked.to_string(), format!("{} {}", step.kind, step.key));
@@ -204,7 +204,7 @@ fn a_fork_goes_on_with_other_settings() {
     let (forked, _) = record(&settings(), Some((1, &other)), &answers());
     assert_eq!((&forked[..7], &*forked[7].kind), (&plain[..7], "start"));
     assert_ne!(forked[8].key, plain[7].key);
-    assert!(matches!(replayed(&forked), Replayed::Same(crate::replay::Ending::Finished { .. })));
+    assert!(matches!(replayed(&forked), Replay::Same(crate::replay::Ending::Finished { .. })));
 }
 
 #[test]
@@ -270,7 +270,7 @@ fn calls_of_servers_are_replayed() {
     let (steps, _) = record(&with_tools(&["a", "lab_x"]), None, &answers);
     let kinds: Vec<&str> = steps.iter().map(|step| step.kind.as_str()).collect();
     assert_eq!(kinds, ["start", "model", "intent", "tools", "effect", "model"]);
-    let same = |steps: &[Step]| matches!(replayed(steps), Replayed::Same(crate::replay::Ending::Finished { .. }));
+    let same = |steps: &[Step]| matches!(replayed(steps), Replay::Same(crate::replay::Ending::Finished { .. }));
     assert!(same(&steps));
     let less: Vec<Step> = steps.iter().filter(|step| !["intent", "effect"].contains(&&*step.kind)).cloned().collect();
     assert!(same(&less));
@@ -289,10 +289,11 @@ fn a_recorded_prompt_is_the_last_message() {
     let Event::Answered(answer) = says("done") else { panic!("no answer") };
     let mut first = fixed(&settings);
     first["prompt"] = "searched".into();
-    let steps = [Step::new("start", START, &first), Step::new("model", key, &Answered { place: 0, answer: *answer })];
+    let steps =
+        [Step::new("start", START, &first), Step::new("model", key, &AnswerOutcome { place: 0, answer: *answer })];
     for said in [vec![], vec![Message::user("asked")]] {
         let input = json!({"message": "asked"});
         let replayed = replay(&steps, &input, Vec::new(), said, |_| Typed, ran).expect("a replay");
-        assert!(matches!(replayed, Replayed::Same(_)), "{replayed:?}");
+        assert!(matches!(replayed, Replay::Same(_)), "{replayed:?}");
     }
 }

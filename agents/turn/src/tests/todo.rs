@@ -6,12 +6,12 @@ use serde_json::{Value, json};
 
 use super::check::*;
 use crate::{
-    AutoContinue, AutoContinueLayer, Effect, Event, Limits, Offered, Plan, Planner, Settings, TodoList, Turn, todo,
+    AutoContinue, AutoContinueLayer, Effect, Event, Limits, OfferedTool, Plan, Planner, Settings, TodoList, Turn, todo,
 };
 
 fn settings(max: u32) -> Settings {
     let continuation = AutoContinue { enabled: true, max, prompt: Some("GO ON".to_owned()), ..AutoContinue::default() };
-    let tools = todo::tools().into_iter().map(|tool| Offered { name: tool.name.clone(), tool }).collect();
+    let tools = todo::tools().into_iter().map(|tool| OfferedTool { name: tool.name.clone(), tool }).collect();
     let limits = Limits { requests: 20, ..Limits::default() };
     Settings { tools, limits, plan: Some(Plan { continuation, list: TodoList::default() }), ..with_tools(&[]) }
 }

@@ -1,6 +1,6 @@
 //! `atlasctl job fork`: a new job that begins with recorded steps of another one and goes on with another model or version.
 
-use atlas_turn::replay::{Difference, Replayed};
+use atlas_turn::replay::{Difference, Replay};
 use serde_json::json;
 
 use super::recorded::Recorded;
@@ -41,7 +41,7 @@ pub(crate) async fn run(context: &Context, options: &Options) -> Result<Exit, Fa
     let recorded = Recorded::read(&client, id).await?;
     let id = recorded.job.id.as_str();
     if let Some(count) = usize::try_from(*from_step).ok().filter(|count| (1..=recorded.steps.len()).contains(count))
-        && let Replayed::Differs(difference) = recorded.replay(count)?
+        && let Replay::Differs(difference) = recorded.replay(count)?
     {
         // The new job would end there with this error.
         return Err(differs(id, &difference));

@@ -2,7 +2,7 @@
 
 use atlas_checks::Schemas;
 use atlas_contract::platform;
-use atlas_turn::replay::{Ending, ReplayError, Replayed, Step, replay};
+use atlas_turn::replay::{Ending, ReplayError, Replay, Step, replay};
 use atlas_turn::{images, messages};
 use atlas_types::CONVERSATION_METADATA;
 use serde::Deserialize;
@@ -64,11 +64,11 @@ impl Recorded {
     }
 
     /// Runs the agent loop over the first `count` steps. No model and no tool is called.
-    pub(super) fn replay(&self, count: usize) -> Result<Replayed, Failure> {
+    pub(super) fn replay(&self, count: usize) -> Result<Replay, Failure> {
         let steps = self.steps.get(..count).unwrap_or(&self.steps);
         let replayed = replay(steps, &self.input, self.images.clone(), self.said.clone(), Schemas::of, platform::ran);
         let mut replayed = replayed.map_err(|error| refused(&self.job, &error))?;
-        if let (true, Replayed::Same(Ending::Finished { output, .. })) = (self.is_normal, &mut replayed) {
+        if let (true, Replay::Same(Ending::Finished { output, .. })) = (self.is_normal, &mut replayed) {
             // The worker gives the text of such an agent its own name.
             *output = json!({ "text": output["result"].take() });
         }

@@ -1,6 +1,6 @@
 //! `atlasctl job replay`: runs the agent loop over the recorded steps of a job. No model and no tool is called.
 
-use atlas_turn::replay::{Difference, Ending, Replayed};
+use atlas_turn::replay::{Difference, Ending, Replay};
 use serde_json::{Value, json};
 
 use super::recorded::Recorded;
@@ -75,7 +75,7 @@ async fn of_job(context: &Context, id: &str) -> Result<Exit, Failure> {
 }
 
 /// Compares the end of a replay with the end of the job.
-fn verdict(job: &Job, steps: usize, replayed: Replayed) -> Verdict {
+fn verdict(job: &Job, steps: usize, replayed: Replay) -> Verdict {
     let next = steps as u64;
     let differs = |step, recorded: String, replayed: String| Verdict {
         steps,
@@ -84,27 +84,27 @@ fn verdict(job: &Job, steps: usize, replayed: Replayed) -> Verdict {
     };
     let same = |end| Verdict { steps, difference: None, end };
     match replayed {
-        Replayed::Differs(Difference { step, recorded, asked }) => {
+        Replay::Differs(Difference { step, recorded, asked }) => {
             differs(step, recorded.to_string(), asked.to_string())
         }
-        Replayed::Same(Ending::Finished { output, .. }) => match &job.output_data {
+        Replay::Same(Ending::Finished { output, .. }) => match &job.output_data {
             Some(recorded) if *recorded == output => same("the output is the recorded one"),
             Some(recorded) => differs(next, format!("the output {recorded}"), format!("the output {output}")),
             None if job.status == "completed" => differs(next, "no output".to_owned(), format!("the output {output}")),
             None => same("the job ended before the loop did"),
         },
-        Replayed::Same(Ending::Failed(failure)) => match failure.to_string() {
+        Replay::Same(Ending::Failed(failure)) => match failure.to_string() {
             text if text == job.error => same("the failure is the recorded one"),
             text if job.status == "failed" => {
                 differs(next, format!("the failure: {}", job.error), format!("the failure: {text}"))
             }
             text => differs(next, format!("the job is {}", job.status), format!("the failure: {text}")),
         },
-        Replayed::Same(Ending::Open { asked }) if job.status == "completed" => {
+        Replay::Same(Ending::Open { asked }) if job.status == "completed" => {
             differs(next, "nothing".to_owned(), asked.to_string())
         }
-        Replayed::Same(Ending::Open { .. }) if job.is_terminal() => same("the job ended during the next step"),
-        Replayed::Same(Ending::Open { .. }) => same("the job has not ended"),
+        Replay::Same(Ending::Open { .. }) if job.is_terminal() => same("the job ended during the next step"),
+        Replay::Same(Ending::Open { .. }) => same("the job has not ended"),
     }
 }
 
@@ -142,13 +142,13 @@ mod tests {
         Job { id: "job-4f3a09c1d27be685".to_owned(), status, output_data: output, error, ..Job::default() }
     }
 
-    fn check(job: &Job, replayed: Replayed, expected: &Expect) {
+    fn check(job: &Job, replayed: Replay, expected: &Expect) {
         let verdict = verdict(job, 3, replayed);
         expected.assert_eq(&format!("{}{}\n", text(job, &verdict), value(job, &verdict)));
     }
 
-    fn finished(output: Value) -> Replayed {
-        Replayed::Same(Ending::Finished { output, end: End::Answer })
+    fn finished(output: Value) -> Replay {
+        Replay::Same(Ending::Finished { output, end: End::Answer })
     }
 
     #[test]
@@ -161,7 +161,7 @@ mod tests {
             {"job":"job-4f3a09c1d27be685","identical":true,"steps":3}
         "#]],
         );
-        let open = || Replayed::Same(Ending::Open { asked: Side::Step { kind: "model".into(), key: "00".into() } });
+        let open = || Replay::Same(Ending::Open { asked: Side::Step { kind: "model".into(), key: "00".into() } });
         check(
             &job("running", None, ""),
             open(),
@@ -196,7 +196,7 @@ mod tests {
         let difference = Difference { step: 1, recorded: side("model", "7ec3"), asked: side("tools", "92a8") };
         check(
             &job("completed", None, ""),
-            Replayed::Differs(difference),
+            Replay::Differs(difference),
             &expect![[r#"
             job-4f3a09c1d27be685   differs at step 1 of 3 steps
               recorded   model 7ec3
@@ -204,7 +204,7 @@ mod tests {
             {"job":"job-4f3a09c1d27be685","identical":false,"steps":3,"difference":{"step":1,"recorded":"model 7ec3","replayed":"tools 92a8"}}
         "#]],
         );
-        let open = Replayed::Same(Ending::Open { asked: side("model", "00") });
+        let open = Replay::Same(Ending::Open { asked: side("model", "00") });
         check(
             &job("completed", Some(json!({})), ""),
             open,

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use atlas_contract::yaml;
 use atlas_model::{Answer, CallError, CallErrorKind, Message, Part, ToolCall, Usage};
 use atlas_turn::{
-    AutoContinue, AutoContinueLayer, Effect, Event, Limits, Offered, Plan, Planner, Settings, TodoList, Turn,
-    Unchecked, todo,
+    AutoContinue, AutoContinueLayer, Effect, Event, Limits, OfferedTool, Plan, Planner, Settings, TodoList, Turn,
+    NoChecks, todo,
 };
 use serde_json::{Map, Value, json};
 
@@ -117,7 +117,7 @@ fn converse(
     for prompt in items(&row.input, "asks") {
         let mut turn = Turn::new(fixed(settings.clone(), list));
         let said = vec![Message::user(prompt.as_str().unwrap_or_default())];
-        let mut effects = turn.step(Event::Started { input: json!({}), images: Vec::new(), said }, &Unchecked);
+        let mut effects = turn.step(Event::Started { input: json!({}), images: Vec::new(), said }, &NoChecks);
         let result = loop {
             match &effects[..] {
                 [Effect::Call { .. }] => messages.push(turn.messages().last().map_or(Value::Null, shown)),
@@ -125,7 +125,7 @@ fn converse(
                 [Effect::Fail(_)] => break "error",
                 other => return Err(Stop::skip(format!("a conversation that leads to {other:?}"))),
             }
-            effects = turn.step(reply(replies.next()), &Unchecked);
+            effects = turn.step(reply(replies.next()), &NoChecks);
         };
         list = turn.todo().cloned().unwrap_or_default();
         // The count of a prompt ends with it.
@@ -140,7 +140,7 @@ fn converse(
 }
 
 fn fixed(continuation: AutoContinue, list: TodoList) -> Settings {
-    let tools = todo::tools().into_iter().map(|tool| Offered { name: tool.name.clone(), tool });
+    let tools = todo::tools().into_iter().map(|tool| OfferedTool { name: tool.name.clone(), tool });
     Settings {
         tools: tools.collect(),
         limits: Limits { requests: 1000, same_calls: SAME_CALLS, ..Limits::default() },

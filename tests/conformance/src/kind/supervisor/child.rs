@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use atlas_loki_agent::Config;
 use atlas_model::{Message, Tool, ToolCall};
 use atlas_supervisor::{HelperOutcome, Tree, WaitCause, supervisor_tools, teammate_tools, user_tools};
-use atlas_turn::{AutoContinue, Effect, Event, Limits, Offered, Plan, Returned, Settings, Turn, Unchecked, todo};
+use atlas_turn::{AutoContinue, Effect, Event, Limits, OfferedTool, Plan, ToolReturn, Settings, Turn, NoChecks, todo};
 use serde_json::{Value, json};
 
 use crate::kind::todo::reply;
@@ -34,7 +34,7 @@ pub(super) struct Child {
     answer: Option<Event>,
     ready_ms: u64,
     calls: VecDeque<ToolCall>,
-    results: Vec<Returned>,
+    results: Vec<ToolReturn>,
     waiting: Option<WaitCause>,
 }
 
@@ -49,7 +49,7 @@ impl Child {
         if continuation.enabled {
             tools.extend(todo::tools());
         }
-        let offered = |tool: Tool| Offered { name: tool.name.clone(), tool };
+        let offered = |tool: Tool| OfferedTool { name: tool.name.clone(), tool };
         let turn = Turn::new(Settings {
             system: config.instructions.clone(),
             tools: tools.into_iter().map(offered).collect(),
@@ -123,7 +123,7 @@ impl Child {
     /// The result of its tool.
     pub(super) fn returned(&mut self, value: Value) -> Step {
         if let Some(call) = self.calls.pop_front() {
-            self.results.push(Returned { call: call.id, outcome: atlas_turn::Outcome::Value(value) });
+            self.results.push(ToolReturn { call: call.id, outcome: atlas_turn::Outcome::Value(value) });
         }
         match self.calls.front() {
             Some(call) => Step::Call(call.name.clone(), call.arguments.clone()),
@@ -135,7 +135,7 @@ impl Child {
     }
 
     fn step(&mut self, event: Event) -> Step {
-        let mut effects = self.turn.step(event, &Unchecked);
+        let mut effects = self.turn.step(event, &NoChecks);
         match effects.pop() {
             Some(Effect::Call { .. }) => Step::Ask,
             Some(Effect::Tools { calls, .. }) => {

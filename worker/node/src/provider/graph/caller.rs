@@ -6,8 +6,8 @@ use std::time::Duration;
 use atlas_env::Env;
 use atlas_model::{CallError, CallErrorKind, Request};
 use atlas_turn::outage::OutageStep;
-use atlas_turn::record::Answered as Recorded;
-use atlas_turn::{Key, Outage, Turn, Used, used};
+use atlas_turn::record::AnswerOutcome as Recorded;
+use atlas_turn::{Key, Outage, Turn, CountedUsage, used};
 use atlas_types::{Micros, SecretText, StepKey, StepKind, StepUsage, Timestamp, Wait};
 use tokio::sync::mpsc;
 
@@ -108,7 +108,7 @@ impl Caller<'_> {
                     });
                 }
             };
-            let Used { usage, .. } = used(&fixed.settings, || request.clone(), &answer);
+            let CountedUsage { usage, .. } = used(&fixed.settings, || request.clone(), &answer);
             let usage = StepUsage {
                 duration: Micros::from(env.clock.monotonic().saturating_sub(began)),
                 tokens_input: usage.input,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use atlas_model::ToolCall;
 use atlas_turn::record::QuestionEnd;
-use atlas_turn::{Outcome, Returned};
+use atlas_turn::{Outcome, ToolReturn};
 use atlas_types::{Micros, StepKey, StepKind, StepUsage};
 use futures::stream::{self, StreamExt as _};
 use serde_json::{Value, json};
@@ -34,12 +34,12 @@ impl Surroundings<'_> {
     }
 
     /// Asks people for the model of a node.
-    pub(super) async fn asked(&self, call: &ToolCall, key: StepKey) -> Returned {
+    pub(super) async fn asked(&self, call: &ToolCall, key: StepKey) -> ToolReturn {
         self.tell(Told::Progress(
             json!({"event": "question_opened", "tool": call.name, "question": call.arguments["question"]}),
         ));
         let outcome = self.end_of(key, &call.name, &call.arguments).await.outcome();
-        Returned { call: call.id.clone(), outcome: redacted(outcome, self.secrets().redactor()) }
+        ToolReturn { call: call.id.clone(), outcome: redacted(outcome, self.secrets().redactor()) }
     }
 
     /// How a question ended.
@@ -64,7 +64,7 @@ impl Surroundings<'_> {
     }
 
     /// Calls of MCP servers.
-    pub(super) async fn remotely(&self, key: StepKey, calls: &[ToolCall]) -> Result<Vec<Returned>, JournalError> {
+    pub(super) async fn remotely(&self, key: StepKey, calls: &[ToolCall]) -> Result<Vec<ToolReturn>, JournalError> {
         let clock = &*self.shared.env.clock;
         self.remote.call(&self.book, key, calls, &|| self.secrets_of_servers(), clock).await
     }
@@ -75,7 +75,7 @@ impl Surroundings<'_> {
         key: StepKey,
         calls: &[ToolCall],
         refused: &[(String, Outcome)],
-    ) -> Result<Vec<Returned>, JournalError> {
+    ) -> Result<Vec<ToolReturn>, JournalError> {
         let launcher = Launcher { shared: self.shared.clone(), agent: Arc::clone(self.agent) };
         let (env, secrets) = (&self.shared.env, self.secrets());
         let redactor = secrets.redactor();
@@ -90,10 +90,10 @@ impl Surroundings<'_> {
                         (None, None) => Outcome::error("UnknownTool", "the graph has no tools of its own"),
                     };
                     let outcome = redacted(outcome, redactor);
-                    Returned { call: call.id, outcome }
+                    ToolReturn { call: call.id, outcome }
                 }
             };
-            let returned: Vec<Returned> = stream::iter(calls.iter().map(call)).buffered(PARALLEL).collect().await;
+            let returned: Vec<ToolReturn> = stream::iter(calls.iter().map(call)).buffered(PARALLEL).collect().await;
             let duration = Micros::from(env.clock.monotonic().saturating_sub(began));
             let outcome = serde_json::to_vec(&returned).map_err(|error| JournalError::Unreadable { step: 0, error })?;
             Ok::<_, JournalError>(Made { outcome, usage: StepUsage { duration, ..StepUsage::default() } })

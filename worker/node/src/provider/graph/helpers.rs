@@ -9,8 +9,8 @@ use std::time::Duration;
 use atlas_graph::{Graph, Kind};
 use atlas_model::{Message, Request, Tool, ToolCall};
 use atlas_supervisor::{Answer, Settings, Summary, WaitCause, messages, supervisor_tools, teammate_tools};
-use atlas_turn::record::Answered as Recorded;
-use atlas_turn::{Offered, Outcome, Returned};
+use atlas_turn::record::AnswerOutcome as Recorded;
+use atlas_turn::{OfferedTool, Outcome, ToolReturn};
 use atlas_types::{JobId, StepKey, StepKind, StepUsage, Timestamp, Wait};
 use futures::future::BoxFuture;
 use serde::{Deserialize, Serialize};
@@ -113,10 +113,10 @@ impl Helpers {
     }
 
     /// The tools of the team, by their names. None if the graph has no such tool.
-    pub(super) fn offered(&self, name: &str) -> Option<Offered> {
+    pub(super) fn offered(&self, name: &str) -> Option<OfferedTool> {
         let own = if self.spawns { supervisor_tools() } else { Vec::new() };
         let tool: Tool = own.into_iter().chain(teammate_tools()).find(|tool| tool.name == name)?;
-        Some(Offered { name: name.to_owned(), tool })
+        Some(OfferedTool { name: name.to_owned(), tool })
     }
 
     /// Cancels what still works for a run that has ended.
@@ -128,14 +128,14 @@ impl Helpers {
 
 impl Surroundings<'_> {
     /// Makes a call about helpers, or within the team, unless it is recorded.
-    pub(super) async fn help(&self, call: &ToolCall, key: StepKey) -> Result<Returned, JournalError> {
+    pub(super) async fn help(&self, call: &ToolCall, key: StepKey) -> Result<ToolReturn, JournalError> {
         let outcome = match self.book.known(key) {
             Some(outcome) => outcome,
             None => self.helped(call, key).await?,
         };
         let step: HelpStep =
             serde_json::from_slice(&outcome).map_err(|error| JournalError::Unreadable { step: 0, error })?;
-        Ok(Returned { call: call.id.clone(), outcome: Outcome::Value(step.help.result) })
+        Ok(ToolReturn { call: call.id.clone(), outcome: Outcome::Value(step.help.result) })
     }
 
     async fn helped(&self, call: &ToolCall, key: StepKey) -> Result<Arc<[u8]>, JournalError> {

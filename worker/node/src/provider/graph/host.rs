@@ -10,8 +10,8 @@ use atlas_graph::run::{Change, Effect, Fault, FaultKind, Note, Question, Work};
 use atlas_graph::{Graph, Kind};
 use atlas_graph_run::{Beginning, Host, NodePlace, NodeQuestion, Process, ProcessEnd};
 use atlas_model::{Answer, CallError, CallErrorKind, Request, Tool, ToolCall, Usage};
-use atlas_turn::record::Answered as Recorded;
-use atlas_turn::{Offered, Returned, Turn};
+use atlas_turn::record::AnswerOutcome as Recorded;
+use atlas_turn::{OfferedTool, ToolReturn, Turn};
 use atlas_types::{SecretText, StepKey, StepKind, StepUsage};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -321,7 +321,7 @@ impl Host for Surroundings<'_> {
             Ok(outcome) => {
                 let Recorded { answer, place } =
                     serde_json::from_slice(&outcome).map_err(|error| other(error.to_string()))?;
-                let atlas_turn::Used { usage, estimated } = atlas_turn::used(&fixed.settings, || request, &answer);
+                let atlas_turn::CountedUsage { usage, estimated } = atlas_turn::used(&fixed.settings, || request, &answer);
                 if estimated {
                     self.tokens.estimated.store(true, Ordering::Relaxed);
                 }
@@ -343,9 +343,9 @@ impl Host for Surroundings<'_> {
         self.tell(Told::Log { level: "warning", text });
     }
 
-    async fn tools(&self, place: NodePlace<'_>, names: &[String]) -> Result<Vec<Offered>, Fault> {
+    async fn tools(&self, place: NodePlace<'_>, names: &[String]) -> Result<Vec<OfferedTool>, Fault> {
         let own = self.toolbox.as_ref().map(Toolbox::offered).unwrap_or_default();
-        let mut offered: Vec<Offered> = Vec::new();
+        let mut offered: Vec<OfferedTool> = Vec::new();
         for name in names {
             if let Some(server) = name.strip_prefix("mcp:").filter(|server| self.remote.has(server)) {
                 offered.extend(Remote::offered(server));
@@ -356,7 +356,7 @@ impl Host for Surroundings<'_> {
             } else if let Some(tool) = user::find(name) {
                 let (name, description) = (tool.name.to_owned(), tool.description.to_owned());
                 let tool = Tool { name: name.clone(), description, input_schema: tool.input_schema() };
-                offered.push(Offered { name, tool });
+                offered.push(OfferedTool { name, tool });
             } else {
                 return Err(Fault::new(FaultKind::Llm, missing(place.node, name)));
             }
@@ -370,7 +370,7 @@ impl Host for Surroundings<'_> {
         Ok(offered)
     }
 
-    async fn use_tools(&self, place: NodePlace<'_>, calls: Vec<ToolCall>) -> Vec<Returned> {
+    async fn use_tools(&self, place: NodePlace<'_>, calls: Vec<ToolCall>) -> Vec<ToolReturn> {
         let key = self.book.key(&CallKey { call: "tools", work: work_key(place, "work").0, request: &calls });
         let remote_key = hashed(&("servers", key.0));
         let help_key = |number: usize| hashed(&("help", key.0, number));
@@ -396,7 +396,7 @@ impl Host for Surroundings<'_> {
             others.into_iter().partition(|(_, call)| helpers::is_one(&call.name) && !is_refused(call));
         let (remote, local): (Vec<_>, Vec<_>) =
             others.into_iter().partition(|(_, call)| self.remote.answers(call) && !is_refused(call));
-        let mut returned: Vec<(usize, Returned)> = Vec::new();
+        let mut returned: Vec<(usize, ToolReturn)> = Vec::new();
         for (place, call) in asks {
             returned.push((place, self.asked(&call, hashed(&("user", key.0, place))).await));
         }

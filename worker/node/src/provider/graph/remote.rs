@@ -7,7 +7,7 @@ use atlas_contract::RequiredServer;
 use atlas_env::Clock;
 use atlas_mcp::Meta;
 use atlas_model::{Tool, ToolCall};
-use atlas_turn::{Offered, Returned};
+use atlas_turn::{OfferedTool, ToolReturn};
 use atlas_types::{Micros, SecretText, StepKey, StepKind, StepUsage};
 use futures::future::{BoxFuture, FutureExt as _};
 use futures::stream::{self, StreamExt as _};
@@ -52,11 +52,11 @@ impl Remote {
     }
 
     /// The tools of a server.
-    pub(super) fn offered(server: &str) -> impl Iterator<Item = Offered> {
+    pub(super) fn offered(server: &str) -> impl Iterator<Item = OfferedTool> {
         let tool = |meta: Meta| {
             let name = meta.name(server);
             let tool = Tool { name: name.clone(), description: meta.description(server), input_schema: meta.schema() };
-            Offered { name, tool }
+            OfferedTool { name, tool }
         };
         Meta::ALL.map(tool).into_iter()
     }
@@ -75,7 +75,7 @@ impl Remote {
         calls: &[ToolCall],
         secrets: &(impl Fn() -> Secrets + Sync),
         clock: &dyn Clock,
-    ) -> Result<Vec<Returned>, JournalError> {
+    ) -> Result<Vec<ToolReturn>, JournalError> {
         let unreadable = |error| JournalError::Unreadable { step: 0, error };
         let planned: Vec<Planned<'_>> =
             calls.iter().filter_map(|call| Planned::of(call, &self.sources, &self.servers)).collect();
@@ -102,7 +102,7 @@ impl Remote {
             let ended = ends.into_iter().map(|(place, Done(outcome, word), duration)| {
                 let planned = &planned[place];
                 let outcome = redacted(outcome, secrets.redactor());
-                (planned.counted(word, duration), Returned { call: planned.call.id.clone(), outcome })
+                (planned.counted(word, duration), ToolReturn { call: planned.call.id.clone(), outcome })
             });
             let (mcp, returned) = ended.unzip();
             let outcome = serde_json::to_vec(&Round { mcp, returned }).map_err(unreadable)?;

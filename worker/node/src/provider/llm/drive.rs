@@ -9,8 +9,8 @@ use atlas_contract::{Contract, ProviderKind};
 use atlas_model::{CallError, CallErrorKind, NanoDollars};
 use atlas_secrets::Redactor;
 use atlas_turn::outage::OutageStep;
-use atlas_turn::record::{AGAIN, Answered as Recorded, START};
-use atlas_turn::{Effect, Event, Halt, Key, Outage, Permits, Turn, Used, Warning, images, messages};
+use atlas_turn::record::{AGAIN, AnswerOutcome as Recorded, START};
+use atlas_turn::{Effect, Event, Halt, Key, Outage, Permits, Turn, CountedUsage, Warning, images, messages};
 use atlas_types::{KEPT_METADATA, LEFT_METADATA, Micros, StepKey, StepKind, StepUsage, StreamKind, Timestamp, Wait};
 use serde::Deserialize as _;
 use serde::de::DeserializeOwned;
@@ -372,7 +372,7 @@ impl Driver<'_, '_> {
                 Unanswered::Down(down) => StepFault::Down(down),
                 Unanswered::Failed(error) => StepFault::Call(error),
             })?;
-            let Used { usage, .. } = asking.used(&answer);
+            let CountedUsage { usage, .. } = asking.used(&answer);
             let usage = StepUsage {
                 duration: Micros::from(control.now().saturating_sub(began)),
                 tokens_input: usage.input,

@@ -15,7 +15,7 @@ use atlas_loki_agent::Config;
 use atlas_model::{Message, ToolCall};
 use atlas_supervisor::{supervisor_tools, teammate_tools};
 use atlas_tool_runner::{Launch, Process, ProcessEnd, ProcessStart};
-use atlas_turn::{AtLimit, AutoContinue, Format, Offered, Outcome, Plan, TodoList, messages, todo};
+use atlas_turn::{AtLimit, AutoContinue, Format, OfferedTool, Outcome, Plan, TodoList, messages, todo};
 use atlas_types::Assignment;
 use serde_json::Value;
 
@@ -101,14 +101,14 @@ impl LokiAgent {
         }
         let continuation = AutoContinue::resolve(&[&config.auto_continue]);
         if continuation.enabled {
-            let offered = |tool: atlas_model::Tool| Offered { name: tool.name.clone(), tool };
+            let offered = |tool: atlas_model::Tool| OfferedTool { name: tool.name.clone(), tool };
             fixed.settings.tools.extend(todo::tools().into_iter().map(offered));
         }
         let leads = config.helpers.spawns;
         let helpers = if leads { supervisor_tools() } else { Vec::new() };
         for tool in helpers.into_iter().chain(teammate_tools()) {
             fixed.tools.insert(tool.name.clone(), ToolSource::Helper);
-            fixed.settings.tools.push(Offered { name: tool.name.clone(), tool });
+            fixed.settings.tools.push(OfferedTool { name: tool.name.clone(), tool });
         }
         let kept = self.session.as_ref().map(|session| &session.kept);
         let own = match (config.dynamic_instructions, kept.and_then(|kept| kept.instructions.clone())) {

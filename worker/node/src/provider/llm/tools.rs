@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use atlas_contract::{Contract, Expose, RequiredServer};
 use atlas_mcp::{McpErrorKind, Meta, RemoteTool};
 use atlas_model::Tool;
-use atlas_turn::Offered;
+use atlas_turn::OfferedTool;
 use serde_json::Value;
 
 use super::fault::Fault;
@@ -29,7 +29,7 @@ pub(in crate::provider) type Sources = BTreeMap<String, ToolSource>;
 
 /// The table of a job.
 pub(super) struct Table {
-    pub(super) offered: Vec<Offered>,
+    pub(super) offered: Vec<OfferedTool>,
     pub(super) sources: Sources,
     /// What the job's log says about tools that are not in it.
     pub(super) warnings: Vec<String>,
@@ -70,7 +70,7 @@ pub(super) async fn resolve(
     let Filling { tools, sources, warnings } = found;
     let legal = atlas_llm::names::legal(tools.iter().map(|(name, _)| name.as_str()));
     let offered =
-        tools.into_iter().zip(legal).map(|((name, tool), legal)| Offered { name, tool: Tool { name: legal, ..tool } });
+        tools.into_iter().zip(legal).map(|((name, tool), legal)| OfferedTool { name, tool: Tool { name: legal, ..tool } });
     Ok(Table { offered: offered.collect(), sources, warnings })
 }
 

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use atlas_model::{Message, NanoDollars, Request, Stop};
-use atlas_turn::record::Answered;
+use atlas_turn::record::AnswerOutcome;
 use atlas_turn::used;
 use atlas_types::{StepKind, StepUsage};
 use futures::StreamExt as _;
@@ -219,7 +219,7 @@ impl Opened {
             }
             Err(CallFault::Journal(error)) => return Answer::Failed(told_of(&error.into())),
         };
-        let answer = match serde_json::from_slice::<Answered>(&recorded) {
+        let answer = match serde_json::from_slice::<AnswerOutcome>(&recorded) {
             Ok(recorded) => recorded.answer,
             Err(error) => return Answer::Failed(told_of(&Fault::internal(error.to_string()))),
         };

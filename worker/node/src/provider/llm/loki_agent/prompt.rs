@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use atlas_turn::Offered;
+use atlas_turn::OfferedTool;
 
 const PLANNING: &str = "## Todo list
 
@@ -47,7 +47,7 @@ pub(super) struct Values<'a> {
 }
 
 /// The system prompt.
-pub(super) fn system(own: &str, with: Blocks, values: &Values<'_>, tools: &[Offered]) -> String {
+pub(super) fn system(own: &str, with: Blocks, values: &Values<'_>, tools: &[OfferedTool]) -> String {
     let mut blocks = vec![own.trim_end()];
     if with.todo {
         blocks.push(PLANNING);
@@ -61,7 +61,7 @@ pub(super) fn system(own: &str, with: Blocks, values: &Values<'_>, tools: &[Offe
 }
 
 /// Replaces placeholders. Those of variables have precedence; unknown ones stay.
-fn filled(text: &str, values: &Values<'_>, tools: &[Offered]) -> String {
+fn filled(text: &str, values: &Values<'_>, tools: &[OfferedTool]) -> String {
     let mut filled = String::with_capacity(text.len());
     let mut rest = text;
     while let Some((before, after)) = rest.split_once("{{") {
@@ -83,8 +83,8 @@ fn filled(text: &str, values: &Values<'_>, tools: &[Offered]) -> String {
 }
 
 /// A numbered list of tools.
-fn listed(tools: &[Offered]) -> String {
-    let line = |(place, tool): (usize, &Offered)| {
+fn listed(tools: &[OfferedTool]) -> String {
+    let line = |(place, tool): (usize, &OfferedTool)| {
         let first = tool.tool.description.lines().next().unwrap_or_default();
         format!("{}. {}: {first}", place + 1, tool.name)
     };
@@ -100,7 +100,7 @@ mod tests {
 
     fn check(own: &str, with: Blocks, expected: &str) {
         let tool = Tool { name: "t".to_owned(), description: "Reads.\nMore.".to_owned(), input_schema: json!({}) };
-        let tools = [Offered { name: "t".to_owned(), tool }];
+        let tools = [OfferedTool { name: "t".to_owned(), tool }];
         let variables = [("v".to_owned(), "{{__tools__}}".to_owned())].into();
         let special = [("__now__".to_owned(), "today".to_owned())].into();
         let mut prompt = system(own, with, &Values { variables: &variables, special }, &tools);

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use atlas_model::{Tool as ModelTool, ToolCall};
 use atlas_tool_runner::{CallLimits, Owner, Script, ScriptSurroundings, Tool};
 use atlas_tools::Declaration;
-use atlas_turn::{Offered, Outcome, ToolAction, ToolRule};
+use atlas_turn::{OfferedTool, Outcome, ToolAction, ToolRule};
 use serde_json::{Value, json};
 
 use super::Launcher;
@@ -100,12 +100,12 @@ impl Toolbox {
     }
 
     /// What a model is offered.
-    pub(in crate::provider) fn offered(&self) -> Vec<Offered> {
+    pub(in crate::provider) fn offered(&self) -> Vec<OfferedTool> {
         let legal = atlas_llm::names::legal(self.order.iter().map(String::as_str));
         let tools = self.order.iter().zip(legal).filter_map(|(name, legal)| {
             let declaration = &self.tools.get(name)?.declaration;
             let (description, input_schema) = (declaration.description.clone(), declaration.schema());
-            Some(Offered { name: name.clone(), tool: ModelTool { name: legal, description, input_schema } })
+            Some(OfferedTool { name: name.clone(), tool: ModelTool { name: legal, description, input_schema } })
         });
         tools.collect()
     }

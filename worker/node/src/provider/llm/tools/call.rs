@@ -7,7 +7,7 @@ use atlas_contract::platform;
 use atlas_model::ToolCall as Asked;
 use atlas_secrets::Redactor;
 use atlas_turn::record::{ChildEnd as End, OwnStep, RUN, RoundStep, Spawn, round_step};
-use atlas_turn::{Key, Outcome, Permits, Returned};
+use atlas_turn::{Key, Outcome, Permits, ToolReturn};
 use atlas_types::{Micros, StepKey, StepKind, StepUsage};
 use futures::future::{BoxFuture, FutureExt as _};
 use futures::stream::{self, StreamExt as _, TryStreamExt as _};
@@ -34,10 +34,10 @@ async fn returned(
     call: &Asked,
     key: StepKey,
     redactor: &Redactor,
-) -> Result<Returned, Fault> {
+) -> Result<ToolReturn, Fault> {
     if let Some((loki, launcher)) = own {
         let outcome = loki.call(call, launcher).await;
-        return Ok(Returned { call: call.id.clone(), outcome: redacted(outcome, redactor) });
+        return Ok(ToolReturn { call: call.id.clone(), outcome: redacted(outcome, redactor) });
     }
     let answer = platform.ask(&call.name, &call.arguments, key).await.map_err(stopped)?;
     let outcome = match answer {
@@ -52,7 +52,7 @@ async fn returned(
         },
         Answer::Failed(why) | Answer::Refused(why) => Outcome::error("ToolError", why),
     };
-    Ok(Returned { call: call.id.clone(), outcome: redacted(outcome, redactor) })
+    Ok(ToolReturn { call: call.id.clone(), outcome: redacted(outcome, redactor) })
 }
 
 impl Driver<'_, '_> {
@@ -63,7 +63,7 @@ impl Driver<'_, '_> {
         (calls, fixed): (Vec<Asked>, &Fixed),
         (servers, models): (&Servers, Option<&Models>),
         parallel: usize,
-    ) -> Result<Vec<Returned>, Fault> {
+    ) -> Result<Vec<ToolReturn>, Fault> {
         let sources = &fixed.tools;
         let mut returned = Vec::with_capacity(calls.len());
         let is_skill = |call: &Asked| sources.get(&call.name) == Some(&ToolSource::Skill);
@@ -90,7 +90,7 @@ impl Driver<'_, '_> {
                 RoundStep::Guard(call) => {
                     let end = self.journal.question(&Permits::question(call)).await?;
                     let refused = permits.answered(call, &end);
-                    returned.extend(refused.map(|outcome| Returned { call: call.id.clone(), outcome }));
+                    returned.extend(refused.map(|outcome| ToolReturn { call: call.id.clone(), outcome }));
                 }
                 RoundStep::Help(call) => returned.push(self.help(call, (fixed, models)).await?),
             }
@@ -106,20 +106,20 @@ impl Driver<'_, '_> {
         key: StepKey,
         (calls, sources): (&[Asked], &Sources),
         parallel: usize,
-    ) -> Result<Vec<Returned>, Fault> {
+    ) -> Result<Vec<ToolReturn>, Fault> {
         let number = self.journal.next();
         let (platform, redactor) = (self.platform(), self.control.secrets.redactor());
         let clock = Arc::clone(&self.control.env.clock);
         let (loki, launcher) = (self.loki.as_ref(), self.launcher());
         let make = || async move {
             let began = clock.monotonic();
-            let mut asked: Vec<BoxFuture<'_, Result<Returned, Fault>>> = Vec::with_capacity(calls.len());
+            let mut asked: Vec<BoxFuture<'_, Result<ToolReturn, Fault>>> = Vec::with_capacity(calls.len());
             for (place, call) in calls.iter().enumerate() {
                 let is_own = sources.get(&call.name) == Some(&ToolSource::Own);
                 let own = loki.filter(|_| is_own).map(|loki| (loki, &launcher));
                 asked.push(returned((&platform, own), call, hashed(&(number, key.0, place)), redactor).boxed());
             }
-            let returned: Vec<Returned> =
+            let returned: Vec<ToolReturn> =
                 stream::iter(asked).buffered(parallel.max(1)).try_collect().await.map_err(StepFault::Tools)?;
             let duration = Micros::from(clock.monotonic().saturating_sub(began));
             let outcome = serde_json::to_vec(&returned).map_err(StepFault::Internal)?;
@@ -131,7 +131,7 @@ impl Driver<'_, '_> {
     }
 
     /// A job that the call spawns: a skill, an agent as a tool, or `atlas.exec.run`.
-    async fn child(&mut self, call: &Asked, skill: bool) -> Result<Returned, Fault> {
+    async fn child(&mut self, call: &Asked, skill: bool) -> Result<ToolReturn, Fault> {
         let spawn = Spawn::of(call, skill);
         let end = match spawn.refused() {
             Some(end) => end,
@@ -149,15 +149,15 @@ impl Driver<'_, '_> {
             }
         };
         let outcome = spawn.outcome(end, platform::ran);
-        Ok(Returned { call: call.id.clone(), outcome: redacted(outcome, self.control.secrets.redactor()) })
+        Ok(ToolReturn { call: call.id.clone(), outcome: redacted(outcome, self.control.secrets.redactor()) })
     }
 
     /// A question to people. An agent with a `config.yaml` says how long one of a helper is open.
-    async fn question(&mut self, call: &Asked) -> Result<Returned, Fault> {
+    async fn question(&mut self, call: &Asked) -> Result<ToolReturn, Fault> {
         let depth = self.work.assignment.spawn.map_or(0, |rule| rule.depth);
         let timed = self.loki.as_ref().map(|loki| loki.timed(call, depth));
         let outcome = self.journal.question(timed.as_ref().unwrap_or(call)).await?.outcome();
-        Ok(Returned { call: call.id.clone(), outcome: redacted(outcome, self.control.secrets.redactor()) })
+        Ok(ToolReturn { call: call.id.clone(), outcome: redacted(outcome, self.control.secrets.redactor()) })
     }
 
     /// The caller of the platform's tools.

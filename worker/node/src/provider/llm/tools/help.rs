@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use atlas_model::{Message, Request, ToolCall as Asked};
 use atlas_supervisor::{AgentId, Answer, Envelope, Payload, Summary, WaitCause, messages};
-use atlas_turn::record::{Helped, Stopped as MayStop};
-use atlas_turn::{Key, Outcome, Returned, Turn, Used, used};
+use atlas_turn::record::{HelpOutcome, StopOutcome as MayStop};
+use atlas_turn::{Key, Outcome, ToolReturn, Turn, CountedUsage, used};
 use atlas_types::{Micros, StepKey, StepKind, StepUsage, StreamKind, Timestamp, Wait};
 use futures::future::BoxFuture;
 use serde::{Deserialize, Serialize};
@@ -33,7 +33,7 @@ pub(in crate::provider) const LOOK_EVERY: Duration = Duration::from_secs(30);
 #[derive(Serialize, Deserialize)]
 struct Record {
     #[serde(flatten)]
-    helped: Helped,
+    helped: HelpOutcome,
     #[serde(flatten)]
     news: News,
     /// Messages that it took out of the inbox.
@@ -65,12 +65,12 @@ struct Made {
 
 impl Driver<'_, '_> {
     /// Makes a call about helpers, or within the team.
-    pub(super) async fn help(&mut self, call: &Asked, models: (&Fixed, Option<&Models>)) -> Result<Returned, Fault> {
+    pub(super) async fn help(&mut self, call: &Asked, models: (&Fixed, Option<&Models>)) -> Result<ToolReturn, Fault> {
         let Some(mut team) = self.team.take() else { return Err(Fault::internal("the agent has no team")) };
         let record = self.helped(call, &mut team, models).await;
         self.team = Some(team);
         let outcome = Outcome::Value(record?.helped.result);
-        Ok(Returned { call: call.id.clone(), outcome })
+        Ok(ToolReturn { call: call.id.clone(), outcome })
     }
 
     async fn helped(
@@ -80,7 +80,7 @@ impl Driver<'_, '_> {
         models: (&Fixed, Option<&Models>),
     ) -> Result<Record, Fault> {
         let number = self.journal.next();
-        let key = StepKey(Helped::key(number, call).0);
+        let key = StepKey(HelpOutcome::key(number, call).0);
         if let Some(recorded) = self.journal.recorded(StepKind::Effect, key).await? {
             let record: Record = read(&recorded, number)?;
             if !is_of_platform(&call.name) {
@@ -107,7 +107,7 @@ impl Driver<'_, '_> {
         let Outcome::Value(result) = redacted(Outcome::Value(result), self.control.secrets.redactor()) else {
             return Err(Fault::internal("a result became an error"));
         };
-        let record = Record { helped: Helped { result, working: team.works() }, news, read };
+        let record = Record { helped: HelpOutcome { result, working: team.works() }, news, read };
         let outcome = serde_json::to_vec(&record).map_err(|error| Fault::internal(error.to_string()))?;
         self.journal.record(StepKind::Effect, key, outcome, usage).await?;
         self.journal.note_read(read);
@@ -269,7 +269,7 @@ impl Driver<'_, '_> {
         Ok(match called.map_err(Unanswered::into_error) {
             Ok(Answered { answer, place }) => {
                 let text = answer.text();
-                let Used { usage, estimated } = used(&fixed.settings, || request.clone(), &answer);
+                let CountedUsage { usage, estimated } = used(&fixed.settings, || request.clone(), &answer);
                 if estimated {
                     self.metadata.insert(USAGE.to_owned(), ESTIMATED.into());
                 }

@@ -8,7 +8,7 @@ use atlas_env::Clock;
 use atlas_mcp::{CallEffects, McpError, McpErrorKind, Meta, Target};
 use atlas_model::ToolCall as Asked;
 use atlas_turn::record::{server_counts, server_intent};
-use atlas_turn::{Key, Outcome, Returned};
+use atlas_turn::{Key, Outcome, ToolReturn};
 use atlas_types::{Micros, StepKey, StepKind, StepUsage, StreamKind};
 use futures::future::{BoxFuture, FutureExt as _};
 use futures::stream::{self, StreamExt as _};
@@ -39,7 +39,7 @@ pub(in crate::provider) struct Intent {
 #[derive(Serialize, Deserialize)]
 pub(in crate::provider) struct Round {
     pub(in crate::provider) mcp: Vec<Counted>,
-    pub(in crate::provider) returned: Vec<Returned>,
+    pub(in crate::provider) returned: Vec<ToolReturn>,
 }
 
 /// A call for the metrics.
@@ -79,7 +79,7 @@ impl Driver<'_, '_> {
         calls: &[Asked],
         (sources, servers): (&Sources, &Servers),
         parallel: usize,
-    ) -> Result<Vec<Returned>, Fault> {
+    ) -> Result<Vec<ToolReturn>, Fault> {
         let planned: Vec<Planned<'_>> = calls.iter().filter_map(|call| Planned::of(call, sources, servers)).collect();
         let attempt = self.work.assignment.attempt.0;
         let repeatable = planned.iter().all(|planned| planned.repeatable);
@@ -99,7 +99,7 @@ impl Driver<'_, '_> {
                 let unknown = begun != attempt && !planned.repeatable;
                 running.push(planned.timed(place, servers, unknown, limit, &*clock).boxed());
             }
-            let mut done: Vec<Option<(Counted, Returned)>> = planned.iter().map(|_| None).collect();
+            let mut done: Vec<Option<(Counted, ToolReturn)>> = planned.iter().map(|_| None).collect();
             let mut ends = stream::iter(running).buffer_unordered(parallel.max(1));
             while let Some((place, Done(outcome, word), duration)) = ends.next().await {
                 let planned = &planned[place];
@@ -108,7 +108,7 @@ impl Driver<'_, '_> {
                 control.say(StreamKind::Progress, "info", planned.said(how)).await;
                 let outcome = redacted(outcome, control.secrets.redactor());
                 done[place] =
-                    Some((planned.counted(word, duration), Returned { call: planned.call.id.clone(), outcome }));
+                    Some((planned.counted(word, duration), ToolReturn { call: planned.call.id.clone(), outcome }));
             }
             let (mcp, returned) = done.into_iter().flatten().unzip();
             let outcome = serde_json::to_vec(&Round { mcp, returned }).map_err(StepFault::Internal)?;
