@@ -89,6 +89,12 @@ fn accepts_anything(schema: &Value) -> bool {
     }
 }
 
+/// Whether the jobs of an agent call models.
+pub fn calls_models(contract: &Value) -> bool {
+    let kind = contract.pointer("/provider/type").and_then(Value::as_str);
+    matches!(kind, Some("llm" | "graph" | "normal"))
+}
+
 /// The most cached contracts. When the cache is full, it is emptied.
 const KEPT_MAX: usize = 4_096;
 

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use atlas_desk::{Desk, Error};
 use atlas_types::{AgentVersion, Digest};
 
-pub use contracts::KnownContract;
+pub use contracts::{KnownContract, calls_models};
 pub use dependencies::lacking;
 pub use policy::{Operation, PolicyOperation, PolicyQuestion, RunAgain, called_from, refusal_of};
 pub use versions::{find_version, unknown_agent};

@@ -10,10 +10,10 @@ use atlas_vault::Asks;
 use futures::future::{join, join_all};
 use serde_json::Value;
 
-use crate::inbound::passes_on;
 use crate::kept::Verdict;
 use crate::service::Shared;
 use crate::{Caller, Consistency, Error, Service, ShownAgent};
+use atlas_jobs::passes_on;
 use atlas_platform::model_health;
 
 /// How long it counts that a model was reached.
@@ -103,7 +103,7 @@ impl Service {
         let asks = Asks { namespace, input: None };
         let servers = spec.servers.iter().filter_map(|name| asks.server(name));
         let servers = join_all(servers.map(|key| async move { (self.server_answers(state, &key).await, key) }));
-        let calls_models = crate::served::calls_models(contract);
+        let calls_models = atlas_registry::calls_models(contract);
         let model =
             spec.model.as_ref().filter(|_| calls_models).and_then(|name| asks.models(state, name).into_iter().next());
         let object = model.as_ref().and_then(|key| state.object(key));
@@ -193,7 +193,7 @@ fn judged(state: &State, namespace: &Namespace, agent: &ShownAgent) -> Vec<(Stat
 /// The model that an llm agent names, if the namespace does not have it. Tiers may also come from a worker's environment.
 fn missing_model<'c>(state: &State, namespace: &Namespace, contract: &'c Value) -> Option<&'c str> {
     let name = contract.pointer("/model/name").and_then(Value::as_str).filter(|name| !name.starts_with('{'))?;
-    if !crate::served::calls_models(contract) {
+    if !atlas_registry::calls_models(contract) {
         return None;
     }
     let key = ObjectKey {

@@ -143,7 +143,7 @@ impl Service {
         submission.refuse = true;
         let (mapping, others) = (mapping.clone(), Map::new());
         let asked = Asked { key, scope, mapping, message, others, patience: None };
-        let claimed = self.claim(caller, asked, &mut submission, self.draw_id()).await?;
+        let claimed = self.claim(caller, asked, &mut submission, self.shared.jobs.draw_id()).await?;
         let job = self.submit_claimed(caller, &claimed, &submission).await?;
         Ok(BegunTurn { job, _place: claimed.place })
     }
@@ -189,7 +189,7 @@ impl Service {
         claimed: &Claimed,
         submission: &Submission,
     ) -> Result<JobId, Error> {
-        let submitted = self.submit_as(caller, submission, Some(claimed.job)).await;
+        let submitted = self.shared.jobs.submit_as(caller, submission, Some(claimed.job)).await;
         let is_missing = match &submitted {
             // The idempotency key may have been used before; then the job is an earlier one.
             Ok(job) => *job != claimed.job,

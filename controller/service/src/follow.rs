@@ -8,7 +8,6 @@ use atlas_state::State;
 use atlas_types::{Event, EventRecord, EventSeq, Job, Reason};
 use tokio::sync::broadcast::error::RecvError;
 
-use crate::inbound;
 use crate::model_metrics::ModelMetrics;
 use crate::service::Shared;
 
@@ -36,7 +35,7 @@ pub(crate) async fn events(shared: Arc<Shared>) {
                 shared.records.question_signal().note(&batch.events);
                 shared.stats.record(&batch.events, *synced.borrow());
                 shared.events.push(&batch.events);
-                inbound::forget(&shared, &batch);
+                shared.jobs.forget_ended(&batch);
                 release(&shared, &batch);
             }
             Err(RecvError::Lagged(entries)) => {

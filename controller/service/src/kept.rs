@@ -1,12 +1,10 @@
 //! What a controller keeps in memory, by subject: data that knows no function of the service.
 
-mod bearers;
 mod decided;
 mod deliveries;
 mod event_log;
 mod needs;
 
-pub use self::bearers::{BearerRefused, Bearers};
 pub use self::deliveries::HookSender;
 
 pub(crate) use self::decided::{ChainOrchestrators, remember};

@@ -7,20 +7,13 @@
 
 mod agent_health;
 mod agents;
-mod attachments;
-mod batch;
 mod cluster_events;
 mod conversations;
-mod erase;
 mod events;
 mod externals;
 mod follow;
-mod fork;
 mod ids;
-mod inbound;
-mod jobs;
 mod kept;
-mod messages;
 mod model_metrics;
 mod model_probe;
 mod needs;
@@ -29,7 +22,6 @@ mod orchestrators;
 mod park;
 mod pins;
 mod probes;
-mod resolve;
 mod revisions;
 mod runs;
 mod series;
@@ -40,7 +32,6 @@ mod skills;
 mod spawn;
 mod steps;
 mod subjects;
-mod submission;
 mod submit;
 mod tasks;
 #[cfg(test)]
@@ -65,6 +56,9 @@ pub use atlas_desk::{
     ShownObject, TurnedAway, is_denial, json,
 };
 pub use atlas_identity::{Authentication, CreatedToken, GroupMember, NewToken, NotARootToken};
+pub use atlas_jobs::{
+    BearerRefused, Bearers, Decision, ForkRequest, NewMessage, Recipient, Set, Submission, Submitted,
+};
 pub use atlas_lines::{LiveLines, LogLine, LogOutput, LogReader, Piece, Streams};
 pub use atlas_platform::{ModelLimits, NodeAction, Stats, Transition, WorkFilter};
 pub use atlas_records::{
@@ -74,19 +68,14 @@ pub use atlas_registry::{KnownContract, PolicyOperation, PolicyQuestion, lacking
 pub use atlas_trail::{AuditCursor, AuditQuery, MergedAudit, MissingAudit};
 pub use atlas_upkeep::{Backup, Completeness};
 pub use atlas_vault::{BegunLogin, DeviceLogin, KeyError, Keys, LoggedIn, NewLogin, NewSecret, Withheld};
-pub use attachments::Recipient;
-pub use batch::Submitted;
 pub use cluster_events::{EventFilter, EventKind, EventLabel};
 pub use conversations::{BegunTurn, ConversationScope, Mapping, Message, Role, reply_of};
 pub use events::{Change, Follow, JobStream, Next, Reader};
 pub use externals::{AskedJob, ExternalDecision, Externals, NoExternals};
-pub use fork::{ForkRequest, Set};
-pub use kept::{BearerRefused, Bearers, HookSender};
-pub use messages::NewMessage;
+pub use kept::HookSender;
 pub use objects::{ObjectChange, ObjectFilter};
 pub use orchestrators::Selected;
 pub use pins::{PinChanges, Pinned};
-pub use resolve::Decision;
 pub use revisions::RolledBack;
 pub use runs::{ChainSource, ChainStart};
 pub use served::ServedAgent;
@@ -94,7 +83,6 @@ pub use service::{Parts, Service};
 pub use skill_run::SkillEnd;
 pub use skills::DeployedSkill;
 pub use spawn::{Child, Spawning};
-pub use submission::Submission;
 pub use tasks::Followers;
 pub use tools::{OutsideCall, Unwanted, tool_operation};
 pub use triggers::{Backfill, Backfilled, HOOK_HEADERS, HookAnswer, HookCall, LocalTime, TriggerFilter};

@@ -12,9 +12,9 @@ use atlas_types::{
 use atlas_vault::Asks;
 use serde::Deserialize;
 
-use crate::inbound::passes_on;
 use crate::needs::{answered, server_asked};
 use crate::series::{OTHER, PAIRS_MAX, Series, TOOLS_MAX};
+use atlas_jobs::passes_on;
 
 /// Longest name of a model that is shown.
 const NAME_BYTES_MAX: usize = 128;

@@ -14,11 +14,11 @@ use atlas_state::State;
 use atlas_types::{JobId, ObjectKey, ObjectKind};
 use serde_json::json;
 
-use crate::inbound::passes_on;
 use crate::needs::UNASKED;
 use crate::probes::{self, OwnAgent, Standing};
 use crate::service::Shared;
 use crate::{Error, Service};
+use atlas_jobs::passes_on;
 use atlas_platform::model_health::checked_at;
 
 /// How often the leader looks for models that are due, at most.

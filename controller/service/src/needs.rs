@@ -14,11 +14,11 @@ use atlas_types::{FailureKind, Job, JobStatus, ObjectKey, PayloadBody};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::inbound::passes_on;
 use crate::kept::Verdict;
 use crate::probes::{self, OwnAgent, Standing};
 use crate::service::Shared;
 use crate::{Error, Service};
+use atlas_jobs::passes_on;
 
 /// How long an answer counts.
 const KEPT: Duration = Duration::from_secs(5);

@@ -1,6 +1,7 @@
 //! The agents that MCP clients find in the registry document, with the models that are declared for them.
 
 use atlas_objects::models_of_tier;
+use atlas_registry::calls_models;
 use atlas_state::State;
 use atlas_types::{AgentKind, Namespace, ObjectKey, ObjectKind, ObjectName};
 use serde_json::{Value, json};
@@ -32,12 +33,6 @@ impl Service {
         });
         Ok(served.collect())
     }
-}
-
-/// Whether the jobs of an agent call models.
-pub(crate) fn calls_models(contract: &Value) -> bool {
-    let kind = contract.pointer("/provider/type").and_then(Value::as_str);
-    matches!(kind, Some("llm" | "graph" | "normal"))
 }
 
 /// What is declared of the model of an agent.

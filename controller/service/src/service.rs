@@ -1,7 +1,7 @@
 //! The service: the desk and what is kept by subject, which all functions share.
 
 use std::ops::Deref;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, Weak};
 
 use atlas_api::OperationId;
 use atlas_artifacts::{Artifacts, Peers, Query, QueryResult};
@@ -9,6 +9,7 @@ use atlas_desk::{Audit, Desk, Issuers, Standstill, Turns};
 use atlas_env::Env;
 use atlas_history::{Gap, History, Part};
 use atlas_identity::{Authentication, Authenticator};
+use atlas_jobs::{Jobs, Resolve};
 use atlas_lines::{JobLogs, Streams};
 use atlas_platform::{ModelLimits, Stats};
 use atlas_raft::Handle;
@@ -16,15 +17,16 @@ use atlas_records::Records;
 use atlas_registry::Registry;
 use atlas_state::State;
 use atlas_telemetry::Metrics;
-use atlas_types::{Digest, EventSeq, JobId, Outcome, Payload, Request};
+use atlas_types::{AgentName, AgentVersion, Digest, EventSeq, JobId, Outcome, Payload, Request};
 use atlas_upkeep::Upkeep;
 use atlas_vault::{Keys, Vault};
 use bytes::Bytes;
+use futures::future::BoxFuture;
 
 use crate::externals::Externals;
-use crate::kept::{Bearers, ChainOrchestrators, Deliveries, EventLog, Needs};
+use crate::kept::{ChainOrchestrators, Deliveries, EventLog, Needs};
 use crate::series::{AGENTS_MAX, Series};
-use crate::{Caller, Consistency, Error, Limits};
+use crate::{Caller, Consistency, Error, Limits, runs};
 
 /// The parts from which a service is made.
 pub struct Parts {
@@ -64,14 +66,14 @@ pub struct Service {
 pub(crate) struct Shared {
     pub(crate) desk: Arc<Desk>,
     pub(crate) upkeep: Arc<Upkeep>,
-    pub(crate) registry: Registry,
+    pub(crate) registry: Arc<Registry>,
     pub(crate) records: Records,
     pub(crate) events: EventLog,
     pub(crate) logs: JobLogs,
     pub(crate) stats: Stats,
     /// The agents with series of their own.
     pub(crate) agent_series: Mutex<Series<1>>,
-    pub(crate) bearers: Bearers,
+    pub(crate) jobs: Arc<Jobs>,
     pub(crate) needs: Needs,
     pub(crate) model_limits: Arc<ModelLimits>,
     pub(crate) vault: Arc<Vault>,
@@ -89,6 +91,29 @@ impl Deref for Shared {
 
     fn deref(&self) -> &Desk {
         &self.desk
+    }
+}
+
+/// What names mean, as the subjects say that jobs do not know.
+struct Names(Weak<Shared>);
+
+impl Resolve for Names {
+    fn with_chain<'a>(
+        &'a self,
+        caller: &'a Caller,
+        state: &'a State,
+        name: &'a AgentName,
+        requirement: Option<&'a str>,
+    ) -> BoxFuture<'a, Result<Option<State>, Error>> {
+        Box::pin(async move {
+            // Without the service nobody waits for the answer.
+            let Some(shared) = self.0.upgrade() else { return Err(Error::Internal) };
+            Service { shared }.with_chain(caller, state, name, requirement).await
+        })
+    }
+
+    fn is_made(&self, agent: &AgentVersion) -> bool {
+        runs::is_made(agent)
     }
 }
 
@@ -116,30 +141,34 @@ impl Service {
         let upkeep = Arc::new(Upkeep::new(desk.clone()));
         let logs = JobLogs::new(desk.clone());
         let (model_limits, stats) = (Arc::<ModelLimits>::default(), Stats::default());
-        let registry = Registry::new(desk.clone());
+        let registry = Arc::new(Registry::new(desk.clone()));
         let records = Records::new(desk.clone(), logs.clone(), model_limits.clone(), stats.clone());
         let authenticator = Authenticator::new(desk.clone(), authentication, issuers.clone());
         let vault = Arc::new(Vault::new(desk.clone(), keys, issuers));
-        let shared = Shared {
-            upkeep,
-            registry,
-            desk,
-            records,
-            events,
-            logs,
-            stats,
-            agent_series: Mutex::new(Series::new(AGENTS_MAX)),
-            bearers: Bearers::default(),
-            needs: Needs::default(),
-            model_limits,
-            vault,
-            authenticator,
-            chain_orchestrators: ChainOrchestrators::default(),
-            externals,
-            conversations: Turns::default(),
-            deliveries: Deliveries::default(),
-        };
-        Self { shared: Arc::new(shared) }
+        let shared = Arc::new_cyclic(|shared: &Weak<Shared>| {
+            let names = Arc::new(Names(shared.clone()));
+            let jobs = Arc::new(Jobs::new(desk.clone(), registry.clone(), vault.clone(), names));
+            Shared {
+                upkeep,
+                registry,
+                desk,
+                records,
+                events,
+                logs,
+                stats,
+                agent_series: Mutex::new(Series::new(AGENTS_MAX)),
+                jobs,
+                needs: Needs::default(),
+                model_limits,
+                vault,
+                authenticator,
+                chain_orchestrators: ChainOrchestrators::default(),
+                externals,
+                conversations: Turns::default(),
+                deliveries: Deliveries::default(),
+            }
+        });
+        Self { shared }
     }
 
     /// The log and the state.

@@ -8,9 +8,9 @@ use atlas_types::{
 };
 use serde_json::Map;
 
-use crate::submission::Family;
 use crate::tools::passes;
 use crate::{Caller, Consistency, Error, Service, Submission};
+use atlas_jobs::Family;
 
 /// The result of a spawn request.
 #[derive(Debug, Clone)]
@@ -89,7 +89,7 @@ impl Service {
             None => self.child_turn(&caller, &mut submission, id).await?,
             Some(_) => None,
         };
-        match self.submit_as(&caller, &submission, Some(id)).await {
+        match self.shared.jobs.submit_as(&caller, &submission, Some(id)).await {
             Ok(child) => {
                 if let Some(turn) = turn {
                     self.watch_turn(&caller, turn, child);

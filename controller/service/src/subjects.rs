@@ -1,6 +1,7 @@
 //! What the service hands on to subjects that are crates of their own.
 
 mod identity;
+mod jobs;
 mod lines;
 mod platform;
 mod records;

@@ -8,7 +8,7 @@ use atlas_platform::model_health;
 use futures::future::BoxFuture;
 
 use crate::service::Shared;
-use crate::{Service, conversations, follow, inbound, model_probe, needs, orchestrators, runs, triggers};
+use crate::{Service, conversations, follow, model_probe, needs, orchestrators, runs, triggers};
 
 /// The tasks of a service. Dropping this value ends them.
 pub struct Followers(Vec<Task<()>>);
@@ -35,7 +35,7 @@ impl Followers {
             env.spawn_restarting("watch-models", again(&shared.desk, model_health::follow)),
             env.spawn_restarting("probe-models", again(shared, model_probe::probe)),
             env.spawn_restarting("watch-servers", again(shared, needs::watch)),
-            env.spawn_restarting("forget-credentials", again(shared, inbound::sweep)),
+            env.spawn_restarting("forget-credentials", again(&shared.jobs, atlas_jobs::sweep)),
             env.spawn_restarting("expire-conversations", again(shared, conversations::expire)),
             env.spawn_restarting("catch-up", again(&shared.desk, atlas_upkeep::catch_up)),
             env.spawn_restarting("fill-artifacts", again(&shared.upkeep, atlas_upkeep::fill)),

@@ -12,7 +12,7 @@ use atlas_history::{Gap, Part};
 use atlas_types::{Digest, ErrorKind, EventSeq, JobId, MemberId, SecretText};
 use futures::StreamExt;
 
-use crate::kept::BearerRefused;
+use crate::BearerRefused;
 use crate::{ArtifactError, ArtifactOptions, Artifacts, Service};
 
 pub(crate) fn set(members: &[u64]) -> BTreeSet<MemberId> {

@@ -266,7 +266,7 @@ async fn a_submission_that_is_there_already_is_not_made_again() {
     let submission =
         |input: &'static [u8]| Submission::new("nobody".parse().expect("a name"), Bytes::from_static(input));
     let submit = async |input: &'static [u8]| {
-        one.service.submit_as(&caller(), &submission(input), Some(JobId(7))).await.expect("taken")
+        one.service.shared.jobs.submit_as(&caller(), &submission(input), Some(JobId(7))).await.expect("taken")
     };
     assert_eq!(submit(b"{}").await, JobId(7));
     // Proposed again after a change of leadership, when the request id was already forgotten.

@@ -6,7 +6,7 @@ use std::path::Path;
 use crate::tree;
 
 /// Crates whose public items others read.
-const CRATES: [&str; 37] = [
+const CRATES: [&str; 38] = [
     "agents/bundled",
     "agents/contract",
     "agents/model",
@@ -30,6 +30,7 @@ const CRATES: [&str; 37] = [
     "controller/platform",
     "controller/records",
     "controller/registry",
+    "controller/jobs",
     "controller/service",
     "controller/state",
     "proto/env",

@@ -9,9 +9,9 @@ use serde_json::{Map, Value};
 
 use super::mapping::{CONVERSATION, MESSAGE};
 use super::{Asked, Claimed, ConversationScope, LOOK, Mapping, Message, key, not_with, short, spec_of};
-use crate::submit::Draft;
 use crate::tools::passes;
 use crate::{Caller, Consistency, Error, Service, Submission, View};
+use atlas_jobs::Draft;
 use atlas_registry::{find_version, unknown_agent};
 
 /// The name of a conversation that is never kept.
@@ -114,11 +114,11 @@ impl Service {
         let mut submission = Submission { refuse: true, ..submission.in_conversation(turn.key.name.as_str()) };
         if submission.request_id.is_some() {
             let state = self.shared.current().await?;
-            if let Some(first) = Draft::new(caller, &submission, self.draw_id()).remembered(&state) {
+            if let Some(first) = Draft::new(caller, &submission, self.shared.jobs.draw_id()).remembered(&state) {
                 return first;
             }
         }
-        let job = self.draw_id();
+        let job = self.shared.jobs.draw_id();
         let asked = turn.asked(Some(self.shared.limits.turn_wait_max));
         let claimed = self.claim(caller, asked, &mut submission, job).await?;
         let job = self.submit_claimed(caller, &claimed, &submission).await?;

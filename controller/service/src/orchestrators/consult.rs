@@ -70,7 +70,7 @@ impl Service {
         let input = json!({"calls": told, "registry": registry, "timeout": seconds}).to_string();
         let input = self.payload(input.into()).await?;
 
-        let id = self.draw_id();
+        let id = self.shared.jobs.draw_id();
         let pin = AgentPin { version: agent.version, digest: agent.digest };
         let mut waiter = self.shared.records.waiters().wait(id);
         let command = ConsultOrchestrator { id, agent: agent.name.clone(), pin, input, timeout };

@@ -202,7 +202,7 @@ impl Service {
         };
         let caller = on_behalf::principal(on_behalf::cluster_in(namespace), principal);
         let submission = Submission { priority, ..Submission::new(agent.clone(), input) };
-        let verdict = match self.judge(&caller, &submission, &self.shared.handle.applied()).await {
+        let verdict = match self.shared.jobs.judge(&caller, &submission, &self.shared.handle.applied()).await {
             Ok(verdict) => verdict,
             Err(Error::Malformed(why)) => {
                 let failure =

@@ -119,7 +119,7 @@ async fn answer(service: &Service, caller: &Caller, run: &Run, submission: Submi
                     None => now.version != run.version,
                 };
                 if now.run(run.id).is_none_or(|now| is_other(now)) {
-                    service.cancel_for(caller, id, true).await?;
+                    service.shared.jobs.cancel_for(caller, id, true).await?;
                     return Ok(Answer::Unwanted);
                 }
             }

@@ -338,7 +338,7 @@ async fn verdict(
         Some(agent) => {
             // The step is the job of the one who started the run.
             let caller = on_behalf::principal(caller_of(run), run.principal.clone());
-            service.judge_version(&caller, agent, (input, run.priority), state).await
+            service.shared.jobs.judge_version(&caller, agent, (input, run.priority), state).await
         }
         None => {
             let error = format!("No agent implementation found for: {name}");

@@ -6,9 +6,9 @@ use bytes::Bytes;
 use serde_json::json;
 
 use super::{Node, caller, until};
-use crate::inbound::Intended;
 use crate::testing::Net;
 use crate::{Caller, Error, ObjectChange, Service, Submission};
+use atlas_jobs::Intended;
 
 const CONTRACT: &str = "agent:\n  name: talker\n  version: 1.0.0\n  model: { name: fast }\n  provider: { type: llm, system_prompt: Talk. }\n  requires: { mcp_servers: [lab] }\n";
 
@@ -36,13 +36,13 @@ async fn a_credential_whose_job_is_refused_stays_at_no_controller() {
     let (near, far) = (Node::start(&net, 1).await, Node::start(&net, 2).await);
     prepare(&near.service).await;
     let intended = Intended { id: JobId(7), stays: true };
-    let held = near.service.hold_inbound(&carrying(), &submission(), intended).await.expect("held");
+    let held = near.service.shared.jobs.hold_inbound(&carrying(), &submission(), intended).await.expect("held");
     assert!(held.expect("it goes on").bearer);
     until("the other controller holds it", async || far.service.bearers().of(JobId(7)).is_some()).await;
     // It is tried again.
-    near.service.forget_unsubmitted(intended, &Error::Overloaded);
+    near.service.shared.jobs.forget_unsubmitted(intended, &Error::Overloaded);
     assert!(near.service.bearers().of(JobId(7)).is_some());
-    near.service.forget_unsubmitted(intended, &Error::UnknownJob);
+    near.service.shared.jobs.forget_unsubmitted(intended, &Error::UnknownJob);
     assert!(near.service.bearers().of(JobId(7)).is_none());
     until("the other controller does not", async || far.service.bearers().of(JobId(7)).is_none()).await;
 }

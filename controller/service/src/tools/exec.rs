@@ -39,7 +39,7 @@ impl Service {
             // By the same rule as for a child.
             caller = caller.with_inbound(self.bearers().of(from.job.id));
         }
-        let id = self.submit_as(&caller, &submission, call.from.as_ref().map(|from| from.spawned)).await?;
+        let id = self.shared.jobs.submit_as(&caller, &submission, call.from.as_ref().map(|from| from.spawned)).await?;
         Ok(json!({"job_id": id.to_string()}))
     }
 

@@ -54,7 +54,7 @@ impl Service {
         while let Some(next) = helper.successor.and_then(|next| state.job(next)) {
             helper = next;
         }
-        match self.cancel_for(&call.caller, helper.id, true).await {
+        match self.shared.jobs.cancel_for(&call.caller, helper.id, true).await {
             Ok(cancelled) => Ok(json!({"cancelled": cancelled})),
             Err(Error::UnknownJob | Error::WrongStatus { .. }) => Ok(json!({"cancelled": false})),
             Err(error) => Err(error.into()),
@@ -72,7 +72,7 @@ impl Service {
         let body = json!({"from": name_in_team(job), "content": call.text("message")}).to_string();
         let id = MessageId::new(&format!("team-{key}")).map_err(Error::from)?;
         let message = NewMessage { id: Some(id), answers: None, body: Bytes::from(body) };
-        match self.send_message_for(&call.caller, receiver, message).await {
+        match self.shared.jobs.send_message_for(&call.caller, receiver, message).await {
             // One that has finished, and was not collected yet, does not read it any more.
             Ok(_) | Err(Error::WrongStatus { .. }) => {
                 Ok(json!({"status": "ok", "message": format!("Message delivered to agent '{to}'")}))

@@ -164,13 +164,13 @@ impl Service {
             }
         };
         let submission = Submission { priority: start.priority, ..Submission::new(agent, input) };
-        let verdict = self.judge(caller, &submission, state).await?;
-        let input = self.store_input(&submission).await?;
+        let verdict = self.shared.jobs.judge(caller, &submission, state).await?;
+        let input = self.shared.jobs.store_input(&submission).await?;
         Ok(TriggerStart::Job(Box::new(SubmitJob {
             metadata,
             waits_for_node: waits_for_node(state, &caller.namespace, None),
             policies: self.shared.registry.policies_of(state, &caller.namespace),
-            ..submission.command(self.draw_id(), verdict, input)
+            ..submission.command(self.shared.jobs.draw_id(), verdict, input)
         })))
     }
 }

@@ -94,7 +94,7 @@ impl Service {
                     priority: start.priority,
                     ..Submission::new(name.parse()?, Bytes::from(input.to_string()))
                 };
-                let (version, error) = match self.judge(caller, &submission, &state).await {
+                let (version, error) = match self.shared.jobs.judge(caller, &submission, &state).await {
                     Ok(Verdict::Accepted(pin) | Verdict::Asked { pin, .. }) => (Some(pin.version), String::new()),
                     Ok(Verdict::Refused { pin, failure }) => (pin.map(|pin| pin.version), failure.error.to_string()),
                     Err(error @ Error::PolicyDenied { .. }) => (None, error.to_string()),

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use atlas_artifacts::hash;
+use atlas_desk::{Caller, Error, json};
 use atlas_platform::labels;
 use atlas_registry::{find_version, unknown_agent};
 use atlas_state::State;
@@ -14,8 +15,6 @@ use atlas_types::{
 };
 use bytes::Bytes;
 use serde_json::{Map, Value};
-
-use crate::{Caller, Error, json};
 
 /// A job to be submitted.
 #[derive(Debug, Clone)]
@@ -51,29 +50,29 @@ pub struct Submission {
     /// The conversation that the caller names.
     pub continues: Option<String>,
     /// Whether the credential of the caller is held for it.
-    pub(crate) bearer: bool,
+    pub bearer: bool,
     /// The parent, for a spawned job.
-    pub(crate) family: Option<Family>,
+    pub family: Option<Family>,
     /// The namespace that calls, for a run of a skill.
-    pub(crate) called_from: Option<Namespace>,
+    pub called_from: Option<Namespace>,
     /// The conversation of which the job is a turn.
-    pub(crate) conversation: Option<InConversation>,
+    pub conversation: Option<InConversation>,
 }
 
 /// The conversation of which a job is a turn.
 #[derive(Debug, Clone)]
-pub(crate) struct InConversation {
-    pub(crate) name: String,
+pub struct InConversation {
+    pub name: String,
     /// The input as the caller sent it, without what was said before.
-    pub(crate) asked: Bytes,
+    pub asked: Bytes,
 }
 
 /// The data that a spawned job gets from its parent.
 #[derive(Debug, Clone)]
-pub(crate) struct Family {
+pub struct Family {
     /// The attempt that spawns it.
-    pub(crate) spawner: Spawner,
-    pub(crate) metadata: Map<String, Value>,
+    pub spawner: Spawner,
+    pub metadata: Map<String, Value>,
 }
 
 impl Submission {
@@ -103,7 +102,7 @@ impl Submission {
     }
 
     /// What an ended job asked for, as a new submission.
-    pub(crate) fn again(job: &Job, input: Bytes) -> Self {
+    pub fn again(job: &Job, input: Bytes) -> Self {
         Self {
             version: job.pin.as_ref().map(|pin| pin.version.to_string()),
             priority: job.priority,
@@ -118,7 +117,7 @@ impl Submission {
     }
 
     /// The command for it, without what the cluster adds: policies, and whether it waits for a node.
-    pub(crate) fn command(&self, id: JobId, verdict: Verdict, input: Payload) -> SubmitJob {
+    pub fn command(&self, id: JobId, verdict: Verdict, input: Payload) -> SubmitJob {
         SubmitJob {
             priority: self.priority,
             metadata: self.metadata(),
@@ -135,26 +134,26 @@ impl Submission {
     }
 
     /// Refuses requests that are invalid in any state.
-    pub(crate) fn check(&self) -> Result<(), Error> {
+    pub fn check(&self) -> Result<(), Error> {
         labels::check(&self.labels)?;
         json::check(&self.input).map_err(|error| Error::Malformed(error.to_string()))
     }
 
     /// The same as a turn of a conversation, before what was said is known.
-    pub(crate) fn in_conversation(&self, name: &str) -> Self {
+    pub fn in_conversation(&self, name: &str) -> Self {
         let conversation = Some(InConversation { name: name.to_owned(), asked: self.input.clone() });
         Self { conversation, ..self.clone() }
     }
 
     /// Tells a spawned job something about how it began.
-    pub(crate) fn note(&mut self, member: &str, text: String) {
+    pub fn note(&mut self, member: &str, text: String) {
         if let Some(family) = &mut self.family {
             family.metadata.insert(member.to_owned(), text.into());
         }
     }
 
     /// What the job knows about where it comes from, a JSON object.
-    pub(crate) fn metadata(&self) -> Arc<[u8]> {
+    pub fn metadata(&self) -> Arc<[u8]> {
         let mut members = self.family.as_ref().map(|family| family.metadata.clone()).unwrap_or_default();
         if let Some(turn) = &self.conversation {
             members.insert(CONVERSATION_METADATA.to_owned(), turn.name.as_str().into());
@@ -166,7 +165,7 @@ impl Submission {
     }
 
     /// A hash that distinguishes submissions with the same idempotency key.
-    pub(crate) fn body_hash(&self) -> u64 {
+    pub fn body_hash(&self) -> u64 {
         let mut text = format!("{}\0{:?}\0{}\0{:?}\0", self.agent, self.version, self.priority, self.execution_timeout);
         if let Some(time) = self.not_before {
             text.push_str(&format!("{}\0", time.0));

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use atlas_artifacts::hash;
+use atlas_desk::{Caller, Error};
 use atlas_format::{decode_steps, encode_steps};
 use atlas_state::State;
 use atlas_types::{
@@ -11,9 +12,9 @@ use atlas_types::{
 };
 use serde_json::{Map, Value, json};
 
-use crate::{Caller, Error, Service};
+use crate::Jobs;
 use atlas_registry::RunAgain;
-use atlas_registry::{find_version, unknown_agent};
+use atlas_registry::{calls_models, find_version, unknown_agent};
 
 /// Most bytes of the values that a person sets.
 const SET_BYTES_MAX: usize = 16 << 10;
@@ -52,10 +53,10 @@ struct Folded {
     usage: StepUsage,
 }
 
-impl Service {
+impl Jobs {
     /// Begins a new job with the first steps of a job that is in the state, whether it has ended or not.
     pub async fn fork(&self, caller: &Caller, id: JobId, fork: &ForkRequest) -> Result<JobId, Error> {
-        self.shared.may_control_job(caller, id).await?;
+        self.desk.may_control_job(caller, id).await?;
         for _ in 1..TRIES_MAX {
             match self.fork_once(caller, id, fork).await {
                 // The step is recorded. It was folded after the journal had been read, so the fold has to be cut.
@@ -67,8 +68,8 @@ impl Service {
     }
 
     async fn fork_once(&self, caller: &Caller, id: JobId, fork: &ForkRequest) -> Result<JobId, Error> {
-        let state = self.shared.read().await?;
-        let job = self.shared.job_in(caller, &state, id).await?;
+        let state = self.desk.read().await?;
+        let job = self.desk.job_in(caller, &state, id).await?;
         let journal = state.journal(id).or(job.journal.as_ref()).cloned().unwrap_or_default();
         if fork.steps == 0 || fork.steps > journal.next() {
             return Err(Error::NoSuchStep { steps: fork.steps, recorded: journal.next() });
@@ -78,7 +79,7 @@ impl Service {
         }
         let agent = self.version_of_fork(caller, &state, &job, fork).await?;
         let changes = fork.model.is_some() || fork.set.is_some();
-        self.shared.registry.may_run_again(caller, &state, &job, &agent, RunAgain { name: "a fork", changes }).await?;
+        self.registry.may_run_again(caller, &state, &job, &agent, RunAgain { name: "a fork", changes }).await?;
         let model = fork.model.as_deref().map(|name| model(caller, &state, name)).transpose()?;
         let added = match &fork.set {
             Some(set) => Some(self.added(&agent, set).await?),
@@ -103,7 +104,7 @@ impl Service {
             let asked = format!("fork {id} {steps} {model:?} {version:?}{}", set.unwrap_or_default());
             (request.origin.request_id, request.origin.body_hash) = (fork.request_id.clone(), hash(asked.as_bytes()));
         }
-        match self.propose(request).await? {
+        match self.desk.propose(request).await? {
             Outcome::Submitted { job, .. } => Ok(job),
             _ => Err(Error::OutcomeUnknown),
         }
@@ -125,19 +126,19 @@ impl Service {
         if job.pin.as_ref().is_some_and(|pin| pin.digest == agent.digest) {
             return Ok(agent);
         }
-        let known = self.shared.registry.contract(&agent).await?;
+        let known = self.registry.contract(&agent).await?;
         let version = agent.version;
         let differs = |why: &str| Err(Error::ForkDiffers(format!("{} {version} {why}", agent.name)));
-        if !crate::served::calls_models(&known.value) {
+        if !calls_models(&known.value) {
             return differs("is no agent with a model, so it cannot go on after recorded steps");
         }
         if let Some(before) = job.pin.as_ref().and_then(|pin| state.agent(&job.namespace, &job.agent, pin.version)) {
             let images = |value: &Value| value["provider"]["images"].clone();
-            if images(&self.shared.registry.contract(before).await?.value) != images(&known.value) {
+            if images(&self.registry.contract(before).await?.value) != images(&known.value) {
                 return differs("takes its images from another member of the input: step 1 would differ");
             }
         }
-        let input: Value = serde_json::from_slice(&self.bytes(&job.input).await?).unwrap_or_default();
+        let input: Value = serde_json::from_slice(&self.desk.bytes(&job.input).await?).unwrap_or_default();
         if known.checks_input() && known.check_input(&input).is_err() {
             let violations = known.explain_input(&input);
             return Err(Error::InputRefused { agent: agent.name.clone(), version, violations });
@@ -147,8 +148,7 @@ impl Service {
 
     /// The step with the values that a person sets. Only graphs have such values.
     async fn added(&self, agent: &AgentVersion, set: &Set) -> Result<Arc<Step>, Error> {
-        if self.shared.registry.contract(agent).await?.value.pointer("/provider/type").and_then(Value::as_str)
-            != Some("graph")
+        if self.registry.contract(agent).await?.value.pointer("/provider/type").and_then(Value::as_str) != Some("graph")
         {
             let (name, version) = (&agent.name, agent.version);
             return Err(Error::ForkDiffers(format!(
@@ -178,13 +178,13 @@ impl Service {
             if from >= steps {
                 break;
             }
-            let content = decode_steps(&self.bytes(&fold.artifact).await?);
+            let content = decode_steps(&self.desk.bytes(&fold.artifact).await?);
             let content = content.map_err(|error| Error::internal("read folded steps", &error))?;
             let count = usize::try_from(fold.upto.min(steps) - from).unwrap_or(usize::MAX);
             let kept: Vec<Arc<Step>> = content.into_iter().take(count).collect();
             kept.iter().for_each(|step| folded.usage += step.usage);
             if fold.upto > steps {
-                folded.cut = Some(self.shared.artifact_of(encode_steps(&kept).into()).await?);
+                folded.cut = Some(self.desk.artifact_of(encode_steps(&kept).into()).await?);
             }
             from = fold.upto;
         }

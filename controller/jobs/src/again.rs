@@ -1,28 +1,28 @@
 //! Jobs: cancel, retry.
 
+use atlas_desk::{Caller, Error};
 use atlas_types::{CONVERSATION_METADATA, CancelJob, Command, FailureKind, Job, JobId, Outcome, RequestId, RetryJob};
 
-use crate::submission::Submission;
-use crate::{Caller, Error, Service};
+use crate::{Jobs, Submission};
 use atlas_registry::RunAgain;
 use atlas_registry::unknown_agent;
 
 /// Cancelling and retrying. Decisions on jobs in doubt are in `resolve`.
-impl Service {
+impl Jobs {
     /// Cancels a pending job, or with `running` also a running one. False if there was nothing to cancel.
     pub async fn cancel(&self, caller: &Caller, id: JobId, running: bool) -> Result<bool, Error> {
-        self.shared.may_control_job(caller, id).await?;
+        self.desk.may_control_job(caller, id).await?;
         self.cancel_for(caller, id, running).await
     }
 
     /// The same for what controls the job by itself: the run or the agent that made it.
-    pub(crate) async fn cancel_for(&self, caller: &Caller, id: JobId, running: bool) -> Result<bool, Error> {
+    pub async fn cancel_for(&self, caller: &Caller, id: JobId, running: bool) -> Result<bool, Error> {
         let request = caller.request(Command::CancelJob(CancelJob { job: id, running }));
-        match self.propose(request).await {
+        match self.desk.propose(request).await {
             Ok(Outcome::Cancelled { accepted }) => Ok(accepted),
             Ok(_) => Ok(true),
             // An ended job may have left the state. It is known, but cannot be cancelled.
-            Err(Error::UnknownJob) => match self.shared.archived(&self.shared.read().await?, id).await? {
+            Err(Error::UnknownJob) => match self.desk.archived(&self.desk.read().await?, id).await? {
                 Some(job) if job.namespace == caller.namespace => Ok(false),
                 _ => Err(Error::UnknownJob),
             },
@@ -39,8 +39,8 @@ impl Service {
         resume: bool,
         request_id: Option<RequestId>,
     ) -> Result<JobId, Error> {
-        self.shared.may_control_job(caller, id).await?;
-        let state = self.shared.current().await?;
+        self.desk.may_control_job(caller, id).await?;
+        let state = self.desk.current().await?;
         if let Some(job) = state.job(id).filter(|job| job.namespace == caller.namespace) {
             if !job.status.is_terminal() {
                 return Err(Error::WrongStatus { status: job.status });
@@ -48,8 +48,7 @@ impl Service {
             let pinned = job.pin.as_ref().map(|pin| pin.version);
             let agent = pinned.and_then(|version| state.agent(&job.namespace, &job.agent, version));
             match (pinned, agent) {
-                (_, Some(agent)) => match self.shared.registry.may_run_again(caller, &state, job, agent, RESUMES).await
-                {
+                (_, Some(agent)) => match self.registry.may_run_again(caller, &state, job, agent, RESUMES).await {
                     Err(Error::ApprovalNeeded { .. }) if !resume => {
                         // A new job waits for its approval.
                         return self.submit_again(caller, job, request_id).await;
@@ -68,21 +67,21 @@ impl Service {
                 return self.submit_again(caller, job, request_id).await;
             }
         }
-        let new = JobId(self.shared.env.entropy.u64());
+        let new = JobId(self.desk.env.entropy.u64());
         let mut request = caller.request(Command::RetryJob(RetryJob { job: id, id: new, resume }));
         if request_id.is_some() {
             // A hash that differs between retries of different jobs, and between those that resume and those that do not.
             (request.origin.request_id, request.origin.body_hash) =
                 (request_id.clone(), id.derive(u64::MAX - u64::from(resume)).0);
         }
-        match self.propose(request).await {
+        match self.desk.propose(request).await {
             Ok(Outcome::Submitted { job, .. }) => Ok(job),
             Ok(_) => Ok(new),
             Err(Error::UnknownJob) => {
                 // The job has left the state. A new independent job with the same content is submitted.
                 let job = self
-                    .shared
-                    .archived(&self.shared.read().await?, id)
+                    .desk
+                    .archived(&self.desk.read().await?, id)
                     .await?
                     .filter(|job| job.namespace == caller.namespace);
                 let job = job.ok_or(Error::UnknownJob)?;
@@ -97,7 +96,7 @@ impl Service {
 
     /// Submits a new independent job with the content of an ended one.
     async fn submit_again(&self, caller: &Caller, job: &Job, request_id: Option<RequestId>) -> Result<JobId, Error> {
-        let again = Submission { request_id, ..Submission::again(job, self.bytes(&job.input).await?) };
+        let again = Submission { request_id, ..Submission::again(job, self.desk.bytes(&job.input).await?) };
         // The input of a turn has what was said before. The answer is not added: the turn has ended.
         let again = match conversation_of(job) {
             Some(name) => again.in_conversation(&name),

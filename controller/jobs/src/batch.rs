@@ -3,10 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use atlas_desk::{Caller, Error};
 use atlas_types::{ErrorKind, INLINE_BYTES_MAX, JobId, Seq};
 
 use crate::submit::Draft;
-use crate::{Caller, Error, Service, Submission};
+use crate::{Jobs, Submission};
 
 /// The most jobs in one proposal. They share an entry and leave space for the proposals of other callers.
 const TOGETHER_MAX: usize = 256;
@@ -18,11 +19,11 @@ const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// The result of one job of many. Several jobs may share one error.
 pub type Submitted = Result<JobId, Arc<Error>>;
 
-impl Service {
+impl Jobs {
     /// Submits jobs in order and returns their results in the same order. If the queue is full, the remaining jobs wait
     /// for at most `wait`, and are refused after that.
     pub async fn submit_many(&self, caller: &Caller, submissions: &[Submission], wait: Duration) -> Vec<Submitted> {
-        let until = self.shared.env.clock.monotonic() + wait;
+        let until = self.desk.env.clock.monotonic() + wait;
         let mut answers: Vec<Option<Submitted>> = submissions.iter().map(|_| None).collect();
         let mut left: Vec<usize> = (0..submissions.len()).collect();
         while !left.is_empty() {
@@ -61,7 +62,7 @@ impl Service {
     /// How many of the remaining jobs go into the next proposal: at most as many as the queue has space for, so that
     /// the accepted jobs are the first ones.
     fn together(&self, submissions: &[Submission], left: &[usize]) -> usize {
-        let state = self.shared.handle.applied();
+        let state = self.desk.handle.applied();
         let room = state.config().jobs_active_max.saturating_sub(state.active());
         let max = usize::try_from(room).unwrap_or(usize::MAX).clamp(1, TOGETHER_MAX);
         let mut bytes = 0;
@@ -88,7 +89,7 @@ impl Service {
 
     /// Waits until a refused job may be accepted. False if waiting does not help or there is no time left.
     async fn has_room(&self, refusal: &Error, until: Duration) -> bool {
-        let clock = &self.shared.env.clock;
+        let clock = &self.desk.env.clock;
         if refusal.kind() != ErrorKind::Busy {
             return false;
         }
@@ -101,11 +102,11 @@ impl Service {
                 clock.sleep(LOOK_EVERY.min(left)).await;
                 return true;
             }
-            let state = self.shared.handle.applied();
+            let state = self.desk.handle.applied();
             if state.active() < state.config().jobs_active_max {
                 return true;
             }
-            self.shared.handle.wait_applied(Seq(state.seq().0 + 1), LOOK_EVERY.min(left)).await;
+            self.desk.handle.wait_applied(Seq(state.seq().0 + 1), LOOK_EVERY.min(left)).await;
         }
     }
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use atlas_artifacts::PeerError;
-use atlas_desk::on_behalf;
+use atlas_desk::{Caller, Desk, Error, on_behalf};
 use atlas_mcp_spec::ServerSpec;
 use atlas_model::ModelSpec;
 use atlas_raft::{AppliedBatch, Leadership};
@@ -16,11 +16,10 @@ use atlas_state::State;
 use atlas_types::{AgentName, AgentVersion, ErrorKind, Event, JobChange, JobId, MemberId, Object, SecretText};
 use atlas_vault::Asks;
 
-use crate::kept::BearerRefused;
-use crate::service::Shared;
+use crate::bearers::BearerRefused;
 use crate::submission::resolve;
 use crate::submit::Draft;
-use crate::{Caller, Error, Service, Submission};
+use crate::{Jobs, Submission};
 
 /// Most agents that are looked at to find out whether one of them, or of those that they require, passes on the credential.
 const AGENTS_MAX: usize = 256;
@@ -30,10 +29,10 @@ const SWEEP: Duration = Duration::from_secs(30);
 
 /// The id of a job that is about to be submitted.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Intended {
-    pub(crate) id: JobId,
+pub struct Intended {
+    pub id: JobId,
     /// Whether the job keeps the id when it is submitted again, as a child does.
-    pub(crate) stays: bool,
+    pub stays: bool,
 }
 
 impl Intended {
@@ -51,22 +50,22 @@ impl Intended {
     }
 }
 
-impl Service {
+impl Jobs {
     /// Holds the credential of a job's caller for another controller, until the job ends.
     pub fn hold_bearer(&self, job: JobId, bearer: SecretText) -> Result<(), BearerRefused> {
-        self.bearers().hold(job, bearer, self.shared.env.clock.monotonic())
+        self.bearers.hold(job, bearer, self.desk.env.clock.monotonic())
     }
 
     /// Drops the credential of a job that was refused at another controller.
     pub fn forget_bearer(&self, job: JobId) {
-        if self.shared.handle.applied().job(job).is_none() {
-            self.bearers().forget(job);
+        if self.desk.handle.applied().job(job).is_none() {
+            self.bearers.forget(job);
         }
     }
 
     /// Holds the credential of the caller for a job, before it is submitted. Only a job carries it whose agent, or one that this agent
     /// requires, names a server or a model that gets it: such a job neither parks nor is retried. None for the others.
-    pub(crate) async fn hold_inbound(
+    pub async fn hold_inbound(
         &self,
         caller: &Caller,
         submission: &Submission,
@@ -74,7 +73,7 @@ impl Service {
     ) -> Result<Option<Submission>, Error> {
         let Some(bearer) = on_behalf::credential(caller) else { return Ok(None) };
         let Intended { id: job, .. } = intended;
-        let state = self.shared.current().await?;
+        let state = self.desk.current().await?;
         // What is wrong with it, or was answered before, is told by who submits it.
         let is_settled =
             submission.check().is_err() || Draft::new(caller, submission, job).remembered(&state).is_some();
@@ -83,24 +82,24 @@ impl Service {
         }
         // What is refused leaves no credential at the other controllers, which would hold it for a while.
         self.refuses(caller, submission, state).await?;
-        let now = self.shared.env.clock.monotonic();
+        let now = self.desk.env.clock.monotonic();
         // While authentication is off, all callers have one name.
         let of = caller.is_authenticated().then_some(&caller.principal);
-        let held = self.bearers().hold_of(of, job, bearer.clone(), now);
+        let held = self.bearers.hold_of(of, job, bearer.clone(), now);
         held.map_err(|error| Error::Malformed(error.to_string()))?;
-        let leads = matches!(*self.shared.handle.leadership().borrow(), Leadership::Leader { .. });
-        let group = self.shared.peers.group();
+        let leads = matches!(*self.desk.handle.leadership().borrow(), Leadership::Leader { .. });
+        let group = self.desk.peers.group();
         let leader = group.leader.filter(|_| !leads);
         for member in group.others.into_iter().filter(|member| Some(*member) != leader) {
             // They need it only if they lead before the job has its lease.
-            let (shared, bearer) = (self.shared.clone(), bearer.clone());
-            self.shared.env.spawn("hold-credential", async move {
-                if let Err(error) = shared.peers.hold_bearer(member, job, bearer).await {
+            let (desk, bearers, bearer) = (Arc::clone(&self.desk), self.bearers.clone(), bearer.clone());
+            self.desk.env.spawn("hold-credential", async move {
+                if let Err(error) = desk.peers.hold_bearer(member, job, bearer).await {
                     tracing::debug!(%job, error = &error as &dyn std::error::Error, "a controller does not hold the credential of a caller");
                 }
                 // The job was refused or has ended meanwhile, and the other controller may have heard so before.
-                if shared.bearers.of(job).is_none() {
-                    forget_at(&shared, member, job).await;
+                if bearers.of(job).is_none() {
+                    forget_at(&desk, member, job).await;
                 }
             });
         }
@@ -112,27 +111,27 @@ impl Service {
     }
 
     /// Drops the credential of a job that could not be submitted, unless the job may be there or is submitted again.
-    pub(crate) fn forget_unsubmitted(&self, job: Intended, error: &Error) {
+    pub fn forget_unsubmitted(&self, job: Intended, error: &Error) {
         if job.is_over(error) {
             self.forget_unused(job.id);
         }
     }
 
     /// Drops the credential of a job that is not to be, unless an earlier try has made the job, and tells the other controllers.
-    pub(crate) fn forget_unused(&self, job: JobId) {
-        if self.shared.handle.applied().job(job).is_some() {
+    pub fn forget_unused(&self, job: JobId) {
+        if self.desk.handle.applied().job(job).is_some() {
             return;
         }
-        self.bearers().forget(job);
-        for member in self.shared.peers.group().others {
-            let shared = self.shared.clone();
-            self.shared.env.spawn("forget-credential", async move { forget_at(&shared, member, job).await });
+        self.bearers.forget(job);
+        for member in self.desk.peers.group().others {
+            let desk = Arc::clone(&self.desk);
+            self.desk.env.spawn("forget-credential", async move { forget_at(&desk, member, job).await });
         }
     }
 
     async fn held_at(&self, leader: Option<MemberId>, job: JobId, bearer: &SecretText) -> Result<(), Error> {
         let leader = leader.ok_or(Error::NoLeader)?;
-        match self.shared.peers.hold_bearer(leader, job, bearer.clone()).await {
+        match self.desk.peers.hold_bearer(leader, job, bearer.clone()).await {
             Ok(()) => Ok(()),
             Err(PeerError::Away { .. }) => Err(Error::NoLeader),
             Err(PeerError::Refused { reason, .. }) => {
@@ -143,28 +142,30 @@ impl Service {
 }
 
 /// Tells another controller that the job of a credential was refused. One that is not reached drops it later by itself.
-async fn forget_at(shared: &Shared, member: MemberId, job: JobId) {
-    if let Err(error) = shared.peers.forget_bearer(member, job).await {
+async fn forget_at(desk: &Desk, member: MemberId, job: JobId) {
+    if let Err(error) = desk.peers.forget_bearer(member, job).await {
         tracing::debug!(%job, error = &error as &dyn std::error::Error, "a controller did not hear that a credential is needed no longer");
     }
 }
 
-/// Drops the credentials of jobs that have ended.
-pub(crate) fn forget(shared: &Shared, batch: &AppliedBatch) {
-    for event in batch.events.iter() {
-        if let Event::Job { change: JobChange::Ended, job, .. } = &event.event {
-            shared.bearers.forget(job.id);
+impl Jobs {
+    /// Drops the credentials of jobs that have ended.
+    pub fn forget_ended(&self, batch: &AppliedBatch) {
+        for event in batch.events.iter() {
+            if let Event::Job { change: JobChange::Ended, job, .. } = &event.event {
+                self.bearers.forget(job.id);
+            }
         }
     }
 }
 
 /// Drops from time to time the credentials of jobs that never came to be, and of those whose end was missed.
-pub(crate) async fn sweep(shared: Arc<Shared>) {
+pub async fn sweep(jobs: Arc<Jobs>) {
     loop {
-        shared.env.clock.sleep(SWEEP).await;
-        let state = shared.handle.applied();
+        jobs.desk.env.clock.sleep(SWEEP).await;
+        let state = jobs.desk.handle.applied();
         let lives = |id| state.job(id).is_some_and(|job| !job.status.is_terminal());
-        shared.bearers.retain(shared.env.clock.monotonic(), lives);
+        jobs.bearers.retain(jobs.desk.env.clock.monotonic(), lives);
     }
 }
 
@@ -199,7 +200,7 @@ fn names_one(state: &State, agent: &AgentVersion, asks: Asks<'_>) -> bool {
 }
 
 /// Whether a server or a model gets the credential of callers. One that shows its own does not.
-pub(crate) fn passes_on(object: &Object) -> bool {
+pub fn passes_on(object: &Object) -> bool {
     match object.key.kind.as_str() {
         "mcp-server" => ServerSpec::read(&object.spec).is_ok_and(|spec| spec.forwards()),
         "model" => ModelSpec::read(&object.spec).is_ok_and(|spec| spec.forwards()),

@@ -1,9 +1,10 @@
 //! Messages to jobs: put into the job's inbox, whether it runs, waits or is parked.
 
+use atlas_desk::{Caller, Error, json};
 use atlas_types::{Command, DeliverMessage, INLINE_BYTES_MAX, JobId, MessageId, Outcome, Payload, StepKey};
 use bytes::Bytes;
 
-use crate::{Caller, Error, Service, json};
+use crate::Jobs;
 
 /// A message as its sender gives it.
 #[derive(Debug, Clone)]
@@ -16,7 +17,7 @@ pub struct NewMessage {
     pub body: Bytes,
 }
 
-impl Service {
+impl Jobs {
     /// Sends a message to a job that has not ended, and tells its id and whether the job had it before.
     pub async fn send_message(
         &self,
@@ -24,12 +25,12 @@ impl Service {
         job: JobId,
         message: NewMessage,
     ) -> Result<(MessageId, bool), Error> {
-        self.shared.may_control_job(caller, job).await?;
+        self.desk.may_control_job(caller, job).await?;
         self.send_message_for(caller, job, message).await
     }
 
     /// The same for an agent that writes to its team.
-    pub(crate) async fn send_message_for(
+    pub async fn send_message_for(
         &self,
         caller: &Caller,
         job: JobId,
@@ -43,15 +44,15 @@ impl Service {
         }
         let id = match id {
             Some(id) => id,
-            None => MessageId::new(&format!("msg-{:016x}", self.shared.env.entropy.u64()))?,
+            None => MessageId::new(&format!("msg-{:016x}", self.desk.env.entropy.u64()))?,
         };
         let deliver = DeliverMessage { job, id: id.clone(), answers, payload: Payload::inline(&body) };
-        match self.propose(caller.request(Command::DeliverMessage(deliver))).await {
+        match self.desk.propose(caller.request(Command::DeliverMessage(deliver))).await {
             Ok(Outcome::Delivered { repeated }) => Ok((id, repeated)),
             // A leader of another version may answer in a way that this one does not know.
             Ok(_) => Err(Error::OutcomeUnknown),
             // An ended job may have left the state already.
-            Err(Error::UnknownJob) => match self.shared.archived(&self.shared.read().await?, job).await? {
+            Err(Error::UnknownJob) => match self.desk.archived(&self.desk.read().await?, job).await? {
                 Some(job) if job.namespace == caller.namespace => Err(Error::WrongStatus { status: job.status }),
                 _ => Err(Error::UnknownJob),
             },
