@@ -1,6 +1,7 @@
 //! The part that the HTTP door calls with the requests of `/mcp` and of the servers of agents.
 
 use std::convert::Infallible;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -27,6 +28,10 @@ use crate::server::Server;
 
 /// An answer of the gateway: a JSON document or an event stream.
 pub type GatewayResponse = http::Response<UnsyncBoxBody<Bytes, Infallible>>;
+
+/// What comes of a request. It is boxed, so that the servers and what `rmcp` makes of them are compiled with this crate, once, and not with
+/// the program that awaits it.
+pub type Answer<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 /// The header with the id of a session, of the protocol's versions that have sessions.
 pub(crate) const SESSION: &str = "mcp-session-id";
@@ -102,22 +107,24 @@ impl Gateway {
     }
 
     /// Answers a request to the platform on behalf of a caller.
-    pub async fn answer(&self, request: http::Request<Bytes>, caller: Caller) -> GatewayResponse {
-        self.platform.answer(request, caller).await
+    pub fn answer(&self, request: http::Request<Bytes>, caller: Caller) -> Answer<'_, GatewayResponse> {
+        Box::pin(self.platform.answer(request, caller))
     }
 
     /// Answers a request to an agent, which comes in on a port. An unknown agent is an error.
-    pub async fn answer_agent(
-        &self,
+    pub fn answer_agent<'a>(
+        &'a self,
         mut request: http::Request<Bytes>,
         caller: Caller,
-        agent: &str,
+        agent: &'a str,
         port: u16,
-    ) -> Result<GatewayResponse, Error> {
-        let shown = self.service.agent(&caller, agent, None, Consistency::Linearizable).await?;
-        self.service.agent_served(shown.agent.name.as_str(), port);
-        request.extensions_mut().insert(Addressed(agent.into()));
-        Ok(self.agents.answer(request, caller).await)
+    ) -> Answer<'a, Result<GatewayResponse, Error>> {
+        Box::pin(async move {
+            let shown = self.service.agent(&caller, agent, None, Consistency::Linearizable).await?;
+            self.service.agent_served(shown.agent.name.as_str(), port);
+            request.extensions_mut().insert(Addressed(agent.into()));
+            Ok(self.agents.answer(request, caller).await)
+        })
     }
 
     /// The registry document. `base` is the address of this controller as the client sees it; agents with a port of their own have that of

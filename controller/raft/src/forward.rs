@@ -10,6 +10,7 @@ mod reads;
 #[cfg(test)]
 mod tests;
 
+use std::pin::Pin;
 use std::time::Duration;
 
 use atlas_env::Env;
@@ -98,21 +99,34 @@ impl Forward {
             Leadership::Follower { leader: None } => return Err(ProposeError::NotLeader { leader: None }),
             Leadership::Follower { leader: Some(leader) } => leader,
         };
-        let level = self.level_for(patience, &requests).await?;
-        let (requests, refused) = within(level, requests);
-        if requests.is_empty() {
-            return Ok(refused.into_iter().flatten().map(Err).collect());
-        }
-        let (answers, seq) = tokio::select! {
-            biased;
-            proposed = self.link.propose(&leader, &requests) => proposed?,
-            // The old leader may never answer. Named requests can safely be repeated at the next leader.
-            () = patience.another_leader(&leader), if repeatable => return Err(ProposeError::Unknown),
-        };
-        self.wait_applied(seq, CATCH_UP_MAX).await;
-        let mut answers = answers.into_iter();
-        let in_order = refused.into_iter().map(|refused| refused.map(Err).or_else(|| answers.next()));
-        in_order.collect::<Option<Answers>>().ok_or(ProposeError::Unknown)
+        self.propose_at(leader, patience, requests, repeatable).await
+    }
+
+    /// Proposes at another member. The future is boxed, so that the client of gRPC is compiled here, and not again in each crate that proposes.
+    fn propose_at<'a>(
+        &'a self,
+        leader: Peer,
+        patience: &'a mut Patience<'_>,
+        requests: Vec<Request>,
+        repeatable: bool,
+    ) -> Pin<Box<dyn Future<Output = Result<Answers, ProposeError>> + Send + 'a>> {
+        Box::pin(async move {
+            let level = self.level_for(patience, &requests).await?;
+            let (requests, refused) = within(level, requests);
+            if requests.is_empty() {
+                return Ok(refused.into_iter().flatten().map(Err).collect());
+            }
+            let (answers, seq) = tokio::select! {
+                biased;
+                proposed = self.link.propose(&leader, &requests) => proposed?,
+                // The old leader may never answer. Named requests can safely be repeated at the next leader.
+                () = patience.another_leader(&leader), if repeatable => return Err(ProposeError::Unknown),
+            };
+            self.wait_applied(seq, CATCH_UP_MAX).await;
+            let mut answers = answers.into_iter();
+            let in_order = refused.into_iter().map(|refused| refused.map(Err).or_else(|| answers.next()));
+            in_order.collect::<Option<Answers>>().ok_or(ProposeError::Unknown)
+        })
     }
 
     /// The cluster's feature level as this member knows it, or as the leader knows it if that is too low for a request.

@@ -3,7 +3,7 @@
 use std::future::{Future, poll_fn};
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::task::Poll;
 use std::time::Duration;
 
@@ -62,15 +62,7 @@ impl Env {
         F: Future + Send + 'static,
         F::Output: Send + 'static,
     {
-        let span = tracing::Span::current();
-        let reported = async move {
-            let guard = PanicReport(name);
-            let value = future.await;
-            std::mem::forget(guard);
-            value
-        };
-        #[expect(clippy::disallowed_methods, reason = "this is the one place that spawns tasks")]
-        Task(tokio::spawn(reported.instrument(span)))
+        spawn(name, Box::pin(future))
     }
 
     /// Spawns a task without which the process cannot work: if the task returns or panics, [`Vitals::failed`]
@@ -116,16 +108,8 @@ impl Env {
         name: &'static str,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Task<T> {
-        if self.threads == Threads::None {
-            return self.spawn(name, async { work() });
-        }
-        #[expect(clippy::disallowed_methods, reason = "this is the one place that spawns blocking work")]
-        Task(tokio::task::spawn_blocking(move || {
-            let guard = PanicReport(name);
-            let value = work();
-            std::mem::forget(guard);
-            value
-        }))
+        let work: Box<dyn FnOnce() -> T + Send> = Box::new(work);
+        if self.threads == Threads::None { spawn(name, Box::pin(async { work() })) } else { spawn_blocking(name, work) }
     }
 
     /// Like [`Env::thread`], for work without which the process cannot work: if it panics, [`Vitals::failed`]
@@ -158,6 +142,32 @@ impl Env {
             value
         })
     }
+}
+
+/// A future of whatever type. What the runtime generates for a task, 5 KiB of code, exists once for each output, and not for each task
+/// that is written somewhere.
+type Boxed<T> = Pin<Box<dyn Future<Output = T> + Send>>;
+
+fn spawn<T: Send + 'static>(name: &'static str, future: Boxed<T>) -> Task<T> {
+    let span = tracing::Span::current();
+    let reported = async move {
+        let guard = PanicReport(name);
+        let value = future.await;
+        std::mem::forget(guard);
+        value
+    };
+    #[expect(clippy::disallowed_methods, reason = "this is the one place that spawns tasks")]
+    Task(tokio::spawn(reported.instrument(span)))
+}
+
+fn spawn_blocking<T: Send + 'static>(name: &'static str, work: Box<dyn FnOnce() -> T + Send>) -> Task<T> {
+    #[expect(clippy::disallowed_methods, reason = "this is the one place that spawns blocking work")]
+    Task(tokio::task::spawn_blocking(move || {
+        let guard = PanicReport(name);
+        let value = work();
+        std::mem::forget(guard);
+        value
+    }))
 }
 
 /// Runs a future to its end; false if it panicked.
@@ -195,7 +205,6 @@ impl Drop for VitalReport {
 
 #[cfg(test)]
 mod tests {
-    use std::pin::Pin;
     use std::sync::Arc;
 
     use atlas_types::Timestamp;
