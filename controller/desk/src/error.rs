@@ -509,6 +509,11 @@ impl Error {
         self.entry().kind
     }
 
+    /// Whether the same call may succeed later.
+    pub fn is_transient(&self) -> bool {
+        matches!(self.kind(), ErrorKind::Unavailable) || matches!(self, Self::Overloaded)
+    }
+
     /// The violations, for refused inputs and contracts.
     pub fn violations(&self) -> &[Violation] {
         match self {

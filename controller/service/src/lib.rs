@@ -8,7 +8,6 @@
 mod agent_health;
 mod agents;
 mod cluster_events;
-mod conversations;
 mod events;
 mod externals;
 mod follow;
@@ -51,6 +50,7 @@ pub use atlas_artifacts::{
     Sender, digest_of,
 };
 pub use atlas_audit::{Decision as AuditDecision, Filter as AuditFilter, Receipt};
+pub use atlas_conversations::{BegunTurn, ConversationScope, Mapping, Message, Role, reply_of};
 pub use atlas_desk::{
     Attempted, Audit, AuditOptions, Caller, Consistency, Error, Fetched, Issuers, LeadershipLost, Limits, NoIssuers,
     ShownObject, TurnedAway, is_denial, json,
@@ -69,7 +69,6 @@ pub use atlas_trail::{AuditCursor, AuditQuery, MergedAudit, MissingAudit};
 pub use atlas_upkeep::{Backup, Completeness};
 pub use atlas_vault::{BegunLogin, DeviceLogin, KeyError, Keys, LoggedIn, NewLogin, NewSecret, Withheld};
 pub use cluster_events::{EventFilter, EventKind, EventLabel};
-pub use conversations::{BegunTurn, ConversationScope, Mapping, Message, Role, reply_of};
 pub use events::{Change, Follow, JobStream, Next, Reader};
 pub use externals::{AskedJob, ExternalDecision, Externals, NoExternals};
 pub use kept::HookSender;

@@ -15,7 +15,7 @@ use atlas_types::{
 };
 use serde_json::Value;
 
-use crate::{Caller, Consistency, Error, Service, conversations};
+use crate::{Caller, Consistency, Error, Service};
 
 /// The most objects in one page of a list.
 const PAGE_MAX: usize = 1_000;
@@ -181,7 +181,7 @@ impl Service {
             return Ok(());
         }
         let state = self.state(Consistency::Linearizable).await?;
-        state.object(key).map_or(Ok(()), |object| conversations::may_control(caller, object))
+        state.object(key).map_or(Ok(()), |object| atlas_conversations::may_control(caller, object))
     }
 
     /// The state after a command. A dry run applies it to a copy of the state.

@@ -5,7 +5,8 @@ use std::sync::{Arc, Mutex, Weak};
 
 use atlas_api::OperationId;
 use atlas_artifacts::{Artifacts, Peers, Query, QueryResult};
-use atlas_desk::{Audit, Desk, Issuers, Standstill, Turns};
+use atlas_conversations::Conversations;
+use atlas_desk::{Audit, Desk, Issuers, Standstill};
 use atlas_env::Env;
 use atlas_history::{Gap, History, Part};
 use atlas_identity::{Authentication, Authenticator};
@@ -67,7 +68,7 @@ pub(crate) struct Shared {
     pub(crate) desk: Arc<Desk>,
     pub(crate) upkeep: Arc<Upkeep>,
     pub(crate) registry: Arc<Registry>,
-    pub(crate) records: Records,
+    pub(crate) records: Arc<Records>,
     pub(crate) events: EventLog,
     pub(crate) logs: JobLogs,
     pub(crate) stats: Stats,
@@ -80,8 +81,7 @@ pub(crate) struct Shared {
     pub(crate) authenticator: Authenticator,
     pub(crate) chain_orchestrators: ChainOrchestrators,
     pub(crate) externals: Arc<dyn Externals>,
-    /// The conversations that are being continued here.
-    pub(crate) conversations: Turns,
+    pub(crate) conversations: Conversations,
     /// Calls of webhooks that reached this controller.
     pub(crate) deliveries: Deliveries,
 }
@@ -143,11 +143,13 @@ impl Service {
         let (model_limits, stats) = (Arc::<ModelLimits>::default(), Stats::default());
         let registry = Arc::new(Registry::new(desk.clone()));
         let records = Records::new(desk.clone(), logs.clone(), model_limits.clone(), stats.clone());
+        let records = Arc::new(records);
         let authenticator = Authenticator::new(desk.clone(), authentication, issuers.clone());
         let vault = Arc::new(Vault::new(desk.clone(), keys, issuers));
         let shared = Arc::new_cyclic(|shared: &Weak<Shared>| {
             let names = Arc::new(Names(shared.clone()));
             let jobs = Arc::new(Jobs::new(desk.clone(), registry.clone(), vault.clone(), names));
+            let conversations = Conversations::new(desk.clone(), jobs.clone(), records.clone(), registry.clone());
             Shared {
                 upkeep,
                 registry,
@@ -164,7 +166,7 @@ impl Service {
                 authenticator,
                 chain_orchestrators: ChainOrchestrators::default(),
                 externals,
-                conversations: Turns::default(),
+                conversations,
                 deliveries: Deliveries::default(),
             }
         });

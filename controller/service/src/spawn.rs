@@ -8,7 +8,6 @@ use atlas_types::{
 };
 use serde_json::Map;
 
-use crate::tools::passes;
 use crate::{Caller, Consistency, Error, Service, Submission};
 use atlas_jobs::Family;
 
@@ -86,13 +85,13 @@ impl Service {
         };
         // An earlier try may have made the child, with its turn.
         let turn = match state.job(id) {
-            None => self.child_turn(&caller, &mut submission, id).await?,
+            None => self.shared.conversations.child_turn(&caller, &mut submission, id).await?,
             Some(_) => None,
         };
         match self.shared.jobs.submit_as(&caller, &submission, Some(id)).await {
             Ok(child) => {
                 if let Some(turn) = turn {
-                    self.watch_turn(&caller, turn, child);
+                    self.shared.conversations.watch_turn(&caller, turn, child);
                 }
                 Ok(Spawning::Child(Child { caller, job: child }))
             }
@@ -105,14 +104,14 @@ impl Service {
                 | Error::TooLarge { .. }),
             ) => {
                 if let Some(turn) = turn {
-                    self.release(&caller, &turn).await?;
+                    self.shared.conversations.release(&caller, &turn).await?;
                 }
                 refused(error.to_string())
             }
             Err(error) => {
                 // One that passes is tried again, and finds its own turn.
-                if let Some(turn) = turn.filter(|_| !passes(&error) && !matches!(error, Error::OutcomeUnknown)) {
-                    self.release(&caller, &turn).await?;
+                if let Some(turn) = turn.filter(|_| !error.is_transient() && !matches!(error, Error::OutcomeUnknown)) {
+                    self.shared.conversations.release(&caller, &turn).await?;
                 }
                 Err(error)
             }

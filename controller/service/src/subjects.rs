@@ -1,5 +1,6 @@
 //! What the service hands on to subjects that are crates of their own.
 
+mod conversations;
 mod identity;
 mod jobs;
 mod lines;

@@ -13,10 +13,10 @@ impl Service {
     /// before.
     pub async fn submit(&self, caller: &Caller, submission: Submission) -> Result<JobId, Error> {
         let mut read = None;
-        match self.turn_of(caller, &submission, &mut read).await? {
+        match self.shared.conversations.turn_of(caller, &submission, &mut read).await? {
             Some(turn) => {
                 drop(read);
-                Box::pin(self.submit_turn(caller, turn, submission)).await
+                Box::pin(self.shared.conversations.submit_turn(caller, turn, submission)).await
             }
             None => {
                 self.shared
@@ -35,9 +35,9 @@ impl Service {
         timeout: Duration,
     ) -> Result<Shown, Error> {
         let mut read = None;
-        if let Some(turn) = self.turn_of(caller, &submission, &mut read).await? {
+        if let Some(turn) = self.shared.conversations.turn_of(caller, &submission, &mut read).await? {
             drop(read);
-            let job = Box::pin(self.submit_turn(caller, turn, submission)).await?;
+            let job = Box::pin(self.shared.conversations.submit_turn(caller, turn, submission)).await?;
             return self.wait(caller, job, View::Plain, timeout).await;
         }
         // The id is drawn here, so that the waiter is registered before the job can end.

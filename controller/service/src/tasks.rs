@@ -8,7 +8,7 @@ use atlas_platform::model_health;
 use futures::future::BoxFuture;
 
 use crate::service::Shared;
-use crate::{Service, conversations, follow, model_probe, needs, orchestrators, runs, triggers};
+use crate::{Service, follow, model_probe, needs, orchestrators, runs, triggers};
 
 /// The tasks of a service. Dropping this value ends them.
 pub struct Followers(Vec<Task<()>>);
@@ -36,7 +36,7 @@ impl Followers {
             env.spawn_restarting("probe-models", again(shared, model_probe::probe)),
             env.spawn_restarting("watch-servers", again(shared, needs::watch)),
             env.spawn_restarting("forget-credentials", again(&shared.jobs, atlas_jobs::sweep)),
-            env.spawn_restarting("expire-conversations", again(shared, conversations::expire)),
+            env.spawn_restarting("expire-conversations", expire_conversations(shared)),
             env.spawn_restarting("catch-up", again(&shared.desk, atlas_upkeep::catch_up)),
             env.spawn_restarting("fill-artifacts", again(&shared.upkeep, atlas_upkeep::fill)),
             env.spawn_restarting("collect-artifacts", again(&shared.desk, atlas_upkeep::collect)),
@@ -60,4 +60,10 @@ fn again<T, F>(on: &Arc<T>, task: fn(Arc<T>) -> F) -> impl Fn() -> F + use<T, F>
 fn keep_totals(shared: &Arc<Shared>) -> impl Fn() -> BoxFuture<'static, ()> + use<> {
     let shared = shared.clone();
     move || Box::pin(atlas_platform::keep_totals(shared.desk.clone(), shared.stats.clone()))
+}
+
+/// Returns a function that starts the task of the conversations.
+fn expire_conversations(shared: &Arc<Shared>) -> impl Fn() -> BoxFuture<'static, ()> + use<> {
+    let shared = shared.clone();
+    move || Box::pin(atlas_conversations::expire(shared.conversations.clone()))
 }

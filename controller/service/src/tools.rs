@@ -118,7 +118,7 @@ impl Service {
                 Ok(ToolEnd::Result(result.into()))
             }
             Err(NoResult::Refused(why)) => Ok(ToolEnd::Refused(why)),
-            Err(NoResult::Error(error)) if passes(&error) => Err(error),
+            Err(NoResult::Error(error)) if error.is_transient() => Err(error),
             Err(NoResult::Error(error)) => Ok(ToolEnd::Refused(error.to_string())),
         }
     }
@@ -193,10 +193,4 @@ fn permits(contract: &KnownContract, call: &Call<'_>) -> bool {
     asks || (platform && !user::is_one(call.tool))
         || named(call.tool)
         || (call.tool == LOOKUP && named(call.text("name")))
-}
-
-/// Whether the same call may succeed later.
-pub(crate) fn passes(error: &Error) -> bool {
-    use atlas_types::ErrorKind;
-    matches!(error.kind(), ErrorKind::Unavailable) || matches!(error, Error::Overloaded)
 }

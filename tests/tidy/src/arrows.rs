@@ -42,9 +42,10 @@ const ARROWS: &[(&str, &str)] = &[
     ("atlas-records", "api contract desk duty format history identity lines model package platform state types"),
     ("atlas-registry", "contract desk objects policy state types vault"),
     ("atlas-jobs", "api artifacts contract desk duty format mcp-spec model platform raft registry state types vault"),
+    ("atlas-conversations", "artifacts desk jobs objects raft records registry state types"),
     (
         "atlas-service",
-        "access api artifacts audit contract desk duty env expressions format history identity jobs limiter lines mcp-spec mediation model oauth objects package platform raft records registry runs state telemetry trail triggers types upkeep vault",
+        "access api artifacts audit contract conversations desk duty env expressions format history identity jobs limiter lines mcp-spec mediation model oauth objects package platform raft records registry runs state telemetry trail triggers types upkeep vault",
     ),
     ("atlas-objects", "access mcp-spec model types"),
     ("atlas-oidc", ""),

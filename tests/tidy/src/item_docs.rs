@@ -6,7 +6,7 @@ use std::path::Path;
 use crate::tree;
 
 /// Crates whose public items others read.
-const CRATES: [&str; 38] = [
+const CRATES: [&str; 39] = [
     "agents/bundled",
     "agents/contract",
     "agents/model",
@@ -14,6 +14,7 @@ const CRATES: [&str; 38] = [
     "cli/dev",
     "cli/offline",
     "controller/desk",
+    "controller/conversations",
     "controller/duty",
     "controller/histogram",
     "controller/history",

@@ -69,7 +69,7 @@ async fn conversations_end_after_their_time() {
     };
     let after = async |hours: i64| {
         clock.seconds.store(hours * HOUR, Ordering::Relaxed);
-        let removed = node.service.expire_conversations().await.expect("removed");
+        let removed = node.service.shared.conversations.expire_conversations().await.expect("removed");
         (removed, left().await)
     };
     assert_eq!(after(23).await, (0, "session team trip".to_owned()));

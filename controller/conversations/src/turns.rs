@@ -1,4 +1,4 @@
-//! Conversations: the turns of one run one after the other, and each sees what was said before (ADR 25).
+//! The turns of one run one after the other, and each sees what was said before (ADR 25).
 //!
 //! The object of a conversation names artifacts with messages and the turn under way. A turn is claimed in the object before its job
 //! is submitted, and its answer is added by whoever finds the job ended: the caller who waits for it, or the next turn.
@@ -10,8 +10,11 @@ mod sessions;
 
 use std::time::Duration;
 
-use atlas_desk::ownership;
+use atlas_artifacts::{ArtifactError, digest_of};
+use atlas_desk::{Caller, Consistency, Error, ownership};
+use atlas_jobs::Submission;
 use atlas_objects::{ConversationSpec, TurnUnderWay};
+use atlas_records::View;
 use atlas_types::{
     AgentName, Command, DeleteObject, Expect, Job, JobId, JobStatus, KEPT_METADATA, Object, ObjectKey, ObjectKind,
     ObjectName, Principal, PutObject,
@@ -21,11 +24,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use tokio::sync::OwnedMutexGuard;
 
-use crate::tools::passes;
-use crate::{ArtifactError, Caller, Consistency, Error, Service, Submission, View};
+use crate::Conversations;
 
-pub(crate) use expiry::expire;
+pub use expiry::expire;
 pub use mapping::{Mapping, reply_of};
+pub use sessions::Turn;
 
 /// The kind of their objects.
 const KIND: &str = "conversation";
@@ -82,7 +85,7 @@ pub enum ConversationScope {
 }
 
 impl ConversationScope {
-    pub(crate) fn as_str(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::Shared => "shared",
             Self::Connection => "connection",
@@ -92,7 +95,7 @@ impl ConversationScope {
 }
 
 /// Refuses a caller that may not change or delete a conversation. One that all callers of an agent share is nobody's.
-pub(crate) fn may_control(caller: &Caller, object: &Object) -> Result<(), Error> {
+pub fn may_control(caller: &Caller, object: &Object) -> Result<(), Error> {
     let owned =
         ConversationSpec::read(&object.spec).ok().filter(|spec| spec.scope != ConversationScope::Shared.as_str());
     let owner = owned.and_then(|spec| Principal::new(&spec.owner).ok());
@@ -120,13 +123,13 @@ struct Asked {
 }
 
 /// A turn that is written into its conversation, before its job exists.
-pub(crate) struct Claimed {
+pub struct ClaimedTurn {
     key: ObjectKey,
     job: JobId,
     place: OwnedMutexGuard<()>,
 }
 
-impl Service {
+impl Conversations {
     /// Sends a message: waits until earlier turns have ended, then submits the job that answers.
     pub async fn begin_turn(
         &self,
@@ -143,7 +146,7 @@ impl Service {
         submission.refuse = true;
         let (mapping, others) = (mapping.clone(), Map::new());
         let asked = Asked { key, scope, mapping, message, others, patience: None };
-        let claimed = self.claim(caller, asked, &mut submission, self.shared.jobs.draw_id()).await?;
+        let claimed = self.claim(caller, asked, &mut submission, self.jobs.draw_id()).await?;
         let job = self.submit_claimed(caller, &claimed, &submission).await?;
         Ok(BegunTurn { job, _place: claimed.place })
     }
@@ -155,15 +158,15 @@ impl Service {
         asked: Asked,
         submission: &mut Submission,
         job: JobId,
-    ) -> Result<Claimed, Error> {
+    ) -> Result<ClaimedTurn, Error> {
         let Asked { key, scope, mapping, message, others, patience } = asked;
-        let clock = &self.shared.env.clock;
+        let clock = &self.desk.env.clock;
         let until = patience.map(|patience| clock.monotonic() + patience);
         let place = match patience {
-            None => self.shared.conversations.take(&key).await,
+            None => self.places.take(&key).await,
             Some(patience) => tokio::select! {
                 biased;
-                place = self.shared.conversations.take(&key) => place,
+                place = self.places.take(&key) => place,
                 () = clock.sleep(patience) => return Err(Error::ConversationBusy(key.name.to_string())),
             },
         };
@@ -172,7 +175,7 @@ impl Service {
             Ok((mut messages, kept)) => {
                 messages.push(message);
                 submission.input = mapping.continued(&messages, kept.as_ref(), others).to_string().into();
-                Ok(Claimed { key, job, place })
+                Ok(ClaimedTurn { key, job, place })
             }
             Err(error) => {
                 self.end_turn(caller, &key, job, Vec::new()).await?;
@@ -186,15 +189,15 @@ impl Service {
     async fn submit_claimed(
         &self,
         caller: &Caller,
-        claimed: &Claimed,
+        claimed: &ClaimedTurn,
         submission: &Submission,
     ) -> Result<JobId, Error> {
-        let submitted = self.shared.jobs.submit_as(caller, submission, Some(claimed.job)).await;
+        let submitted = self.jobs.submit_as(caller, submission, Some(claimed.job)).await;
         let is_missing = match &submitted {
             // The idempotency key may have been used before; then the job is an earlier one.
             Ok(job) => *job != claimed.job,
             Err(Error::OutcomeUnknown) => false,
-            Err(error) => !passes(error),
+            Err(error) => !error.is_transient(),
         };
         if is_missing {
             self.release(caller, claimed).await?;
@@ -203,7 +206,7 @@ impl Service {
     }
 
     /// Gives back a turn that has no job.
-    pub(crate) async fn release(&self, caller: &Caller, claimed: &Claimed) -> Result<(), Error> {
+    pub async fn release(&self, caller: &Caller, claimed: &ClaimedTurn) -> Result<(), Error> {
         self.end_turn(caller, &claimed.key, claimed.job, Vec::new()).await
     }
 
@@ -224,7 +227,7 @@ impl Service {
         let job = job.to_string();
         loop {
             let now = self.seconds();
-            let state = self.state(Consistency::Linearizable).await?;
+            let state = self.desk.state(Consistency::Linearizable).await?;
             let old = state.object(key);
             let mut spec = match old {
                 Some(object) => {
@@ -262,7 +265,7 @@ impl Service {
                 if earlier.job == job {
                     return Ok(spec);
                 }
-                let left = until.map(|until| until.saturating_sub(self.shared.env.clock.monotonic()));
+                let left = until.map(|until| until.saturating_sub(self.desk.env.clock.monotonic()));
                 let ended = self.await_turn(caller, key, earlier, left.map_or(LOOK, |left| left.min(LOOK))).await?;
                 if !ended && left == Some(Duration::ZERO) {
                     return Err(Error::ConversationBusy(key.name.to_string()));
@@ -292,10 +295,10 @@ impl Service {
         look: Duration,
     ) -> Result<bool, Error> {
         let job: JobId = turn.job.parse().map_err(|_| Error::Internal)?;
-        match self.wait_family(caller, job, View::Plain, look).await {
+        match self.records.wait_family(caller, job, View::Plain, look).await {
             Ok(_) => self.settle_turn(caller, key, job).await,
             Err(Error::UnknownJob) if self.seconds().saturating_sub(turn.since) <= CLAIM_MAX => {
-                self.shared.env.clock.sleep(look.min(Duration::from_millis(100))).await;
+                self.desk.env.clock.sleep(look.min(Duration::from_millis(100))).await;
                 Ok(false)
             }
             Err(Error::UnknownJob) => self.end_turn(caller, key, job, Vec::new()).await.map(|()| true),
@@ -305,7 +308,7 @@ impl Service {
 
     /// Ends the turn of a job that has ended. Returns whether it had.
     async fn settle_turn(&self, caller: &Caller, key: &ObjectKey, job: JobId) -> Result<bool, Error> {
-        let shown = match self.wait_family(caller, job, View::Plain, Duration::ZERO).await {
+        let shown = match self.records.wait_family(caller, job, View::Plain, Duration::ZERO).await {
             Ok(shown) => shown,
             Err(Error::UnknownJob) => return Ok(false),
             Err(error) => return Err(error),
@@ -326,7 +329,7 @@ impl Service {
     /// Removes the claim of a job, and adds the message that was sent and its answer if there is one.
     async fn end_turn(&self, caller: &Caller, key: &ObjectKey, job: JobId, answer: Vec<Message>) -> Result<(), Error> {
         loop {
-            let state = self.state(Consistency::Linearizable).await?;
+            let state = self.desk.state(Consistency::Linearizable).await?;
             let Some(object) = state.object(key) else { return Ok(()) };
             let mut spec = spec_of(object)?;
             let Some(turn) = spec.turn.take_if(|turn| turn.job == job.to_string()) else { return Ok(()) };
@@ -390,16 +393,16 @@ impl Service {
             spec_version: 1,
             expect,
         });
-        self.propose(caller.clone().with_request_id(None).request(command)).await.map(drop)
+        self.desk.propose(caller.clone().with_request_id(None).request(command)).await.map(drop)
     }
 
     fn seconds(&self) -> u64 {
-        u64::try_from(self.shared.env.clock.wall().0 / 1_000_000).unwrap_or(0)
+        u64::try_from(self.desk.env.clock.wall().0 / 1_000_000).unwrap_or(0)
     }
 
     /// The conversations of a namespace by id.
     pub async fn conversations(&self, caller: &Caller, consistency: Consistency) -> Result<Vec<Value>, Error> {
-        let state = self.state(consistency).await?;
+        let state = self.desk.state(consistency).await?;
         let all = state.objects(&caller.namespace, &ObjectKind::new(KIND)?, None);
         Ok(all.filter_map(|object| Some(self.shown_conversation(object, &spec_of(object).ok()?))).collect())
     }
@@ -408,7 +411,7 @@ impl Service {
     pub async fn conversation(&self, caller: &Caller, name: &str, consistency: Consistency) -> Result<Value, Error> {
         let key = key(caller, name)?;
         self.settle_ended(&key, consistency).await?;
-        let state = self.state(consistency).await?;
+        let state = self.desk.state(consistency).await?;
         let object = state.object(&key).ok_or_else(|| unknown(name))?;
         let spec = spec_of(object)?;
         let (messages, _) = self.said(&spec).await?;
@@ -418,7 +421,7 @@ impl Service {
     }
 
     fn shown_conversation(&self, object: &Object, spec: &ConversationSpec) -> Value {
-        let kept = self.shared.limits.conversations_kept.map(|kept| kept.as_secs());
+        let kept = self.desk.limits.conversations_kept.map(|kept| kept.as_secs());
         let mut value = shown(object, spec);
         value["expires_at"] = json!(expiry::expires_at(spec, kept));
         value
@@ -427,7 +430,7 @@ impl Service {
     /// Deletes a conversation with its messages. A turn under way goes on; its answer is not kept.
     pub async fn delete_conversation(&self, caller: &Caller, name: &str) -> Result<(), Error> {
         ownership::may_control_own(caller)?;
-        let state = self.state(Consistency::Linearizable).await?;
+        let state = self.desk.state(Consistency::Linearizable).await?;
         if let Some(object) = state.object(&key(caller, name)?) {
             may_control(caller, object)?;
         }
@@ -438,7 +441,7 @@ impl Service {
     async fn remove_conversation(&self, caller: &Caller, name: &str, expect: Expect) -> Result<(), Error> {
         let ObjectKey { kind, name: key, .. } = key(caller, name)?;
         let command = Command::DeleteObject(DeleteObject { kind, name: key, expect });
-        match self.propose(caller.request(command)).await {
+        match self.desk.propose(caller.request(command)).await {
             Err(Error::UnknownObject(_)) => Err(unknown(name)),
             removed => removed.map(drop),
         }
@@ -466,7 +469,7 @@ fn not_with(key: &ObjectKey, with: &str, agent: &AgentName) -> Error {
 
 /// Sixteen digits that follow from a text.
 fn short(text: &str) -> String {
-    crate::digest_of(text.as_bytes()).0.iter().take(8).map(|byte| format!("{byte:02x}")).collect()
+    digest_of(text.as_bytes()).0.iter().take(8).map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// Whether an artifact is gone at every controller.

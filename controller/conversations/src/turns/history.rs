@@ -1,14 +1,15 @@
 //! What was said, in artifacts: each has some turns in a row. Two neighbours become one when the later has at least as many turns as the
 //! earlier, so that a conversation of n turns has at most about log n artifacts.
 
+use atlas_desk::Error;
 use atlas_objects::{ConversationSpec, Piece};
 use atlas_types::Digest;
 use serde_json::Value;
 
 use super::Message;
-use crate::{Error, Service};
+use crate::Conversations;
 
-impl Service {
+impl Conversations {
     /// All messages of a conversation, the oldest first, and what its agent keeps.
     pub(super) async fn said(&self, spec: &ConversationSpec) -> Result<(Vec<Message>, Option<Value>), Error> {
         let mut messages = Vec::new();
@@ -23,14 +24,14 @@ impl Service {
     pub(super) async fn store_messages(&self, messages: &[Message]) -> Result<Piece, Error> {
         let text = serde_json::to_vec(messages).map_err(|error| Error::internal("write messages", &error))?;
         let bytes = text.len() as u64;
-        let stored = self.artifacts().store(text.into()).await;
+        let stored = self.desk.artifacts.store(text.into()).await;
         let digest = stored.map_err(|error| Error::storing("the messages", error))?;
         Ok(Piece { digest: digest.to_string(), turns: 0, bytes })
     }
 
     pub(super) async fn read_messages(&self, digest: &str) -> Result<Vec<Message>, Error> {
         let digest: Digest = digest.parse().map_err(|_| Error::Internal)?;
-        let bytes = self.artifact(digest).await?;
+        let bytes = self.desk.artifact(digest).await?;
         serde_json::from_slice(&bytes).map_err(|error| Error::internal("read messages", &error))
     }
 

@@ -2,15 +2,16 @@
 
 use std::time::Duration;
 
-use atlas_desk::on_behalf;
+use atlas_desk::{Caller, Consistency, Error, on_behalf};
+use atlas_jobs::Submission;
+use atlas_records::View;
 use atlas_state::State;
 use atlas_types::{AgentName, JobId, LEFT_METADATA, Object, ObjectKey, ObjectName};
 use serde_json::{Map, Value};
 
 use super::mapping::{CONVERSATION, MESSAGE};
-use super::{Asked, Claimed, ConversationScope, LOOK, Mapping, Message, key, not_with, short, spec_of};
-use crate::tools::passes;
-use crate::{Caller, Consistency, Error, Service, Submission, View};
+use super::{Asked, ClaimedTurn, ConversationScope, LOOK, Mapping, Message, key, not_with, short, spec_of};
+use crate::Conversations;
 use atlas_jobs::Draft;
 use atlas_registry::{find_version, unknown_agent};
 
@@ -20,7 +21,7 @@ const FRESH: &str = "temp";
 const PAUSE: Duration = Duration::from_secs(1);
 
 /// A job as a turn of a conversation.
-pub(crate) struct Turn {
+pub struct Turn {
     key: ObjectKey,
     scope: ConversationScope,
     mapping: Mapping,
@@ -29,10 +30,10 @@ pub(crate) struct Turn {
     others: Map<String, Value>,
 }
 
-impl Service {
+impl Conversations {
     /// The conversation that a job continues or begins: the one that it names, or else the session of its agent. A state that was read for
     /// that is left in `read`, because a follower asks the leader for each.
-    pub(crate) async fn turn_of(
+    pub async fn turn_of(
         &self,
         caller: &Caller,
         submission: &Submission,
@@ -44,7 +45,7 @@ impl Service {
             // The turns after it would wait for its time.
             None if submission.not_before.is_some() => Ok(None),
             None => {
-                let read = read.insert(self.shared.current().await?);
+                let read = read.insert(self.desk.current().await?);
                 Box::pin(self.session_turn(caller, submission, read)).await
             }
         }
@@ -57,7 +58,7 @@ impl Service {
             return Err(Error::Malformed(text.to_owned()));
         }
         let (agent, version) = (&submission.agent, submission.version.as_deref());
-        let state = self.shared.current().await?;
+        let state = self.desk.current().await?;
         let Some(found) = find_version(&state, caller, agent, version)? else {
             return Err(unknown_agent(&state, caller, agent.as_str(), version));
         };
@@ -67,7 +68,7 @@ impl Service {
         {
             return Err(not_with(&key, &with, agent));
         }
-        let known = self.shared.registry.contract(&found).await?;
+        let known = self.registry.contract(&found).await?;
         let refused = |why: &str| Error::Malformed(format!("{agent} takes no conversation: {why}"));
         if known.value["provider"]["type"] == "graph" {
             return Err(refused("a graph manages its own state; leave 'conversation' out"));
@@ -94,7 +95,7 @@ impl Service {
         let Some(agent) = find_version(state, caller, &submission.agent, submission.version.as_deref())? else {
             return Ok(None);
         };
-        let known = self.shared.registry.contract(&agent).await?;
+        let known = self.registry.contract(&agent).await?;
         let provider = &known.value["provider"];
         let session = provider["session"].as_str().filter(|name| *name != FRESH && provider["type"] != "graph");
         let Some(session) = session else { return Ok(None) };
@@ -105,21 +106,16 @@ impl Service {
     }
 
     /// Submits a job as a turn. Its answer is added when it has ended.
-    pub(crate) async fn submit_turn(
-        &self,
-        caller: &Caller,
-        turn: Turn,
-        submission: Submission,
-    ) -> Result<JobId, Error> {
+    pub async fn submit_turn(&self, caller: &Caller, turn: Turn, submission: Submission) -> Result<JobId, Error> {
         let mut submission = Submission { refuse: true, ..submission.in_conversation(turn.key.name.as_str()) };
         if submission.request_id.is_some() {
-            let state = self.shared.current().await?;
-            if let Some(first) = Draft::new(caller, &submission, self.shared.jobs.draw_id()).remembered(&state) {
+            let state = self.desk.current().await?;
+            if let Some(first) = Draft::new(caller, &submission, self.jobs.draw_id()).remembered(&state) {
                 return first;
             }
         }
-        let job = self.shared.jobs.draw_id();
-        let asked = turn.asked(Some(self.shared.limits.turn_wait_max));
+        let job = self.jobs.draw_id();
+        let asked = turn.asked(Some(self.desk.limits.turn_wait_max));
         let claimed = self.claim(caller, asked, &mut submission, job).await?;
         let job = self.submit_claimed(caller, &claimed, &submission).await?;
         self.watch_turn(caller, claimed, job);
@@ -128,13 +124,13 @@ impl Service {
 
     /// Makes a job that another one spawns a turn of the session of its agent. If the session is answering, or takes no more messages, the
     /// job goes on without it: its parent did not ask for the session.
-    pub(crate) async fn child_turn(
+    pub async fn child_turn(
         &self,
         caller: &Caller,
         submission: &mut Submission,
         id: JobId,
-    ) -> Result<Option<Claimed>, Error> {
-        let state = self.shared.current().await?;
+    ) -> Result<Option<ClaimedTurn>, Error> {
+        let state = self.desk.current().await?;
         let Some(turn) = self.session_turn(caller, submission, &state).await? else { return Ok(None) };
         let mut in_turn = submission.in_conversation(turn.key.name.as_str());
         match self.claim(caller, turn.asked(Some(Duration::ZERO)), &mut in_turn, id).await {
@@ -143,7 +139,7 @@ impl Service {
                 Ok(Some(claimed))
             }
             // These pass. The child is asked for again, and finds its own turn.
-            Err(error) if passes(&error) => Err(error),
+            Err(error) if error.is_transient() => Err(error),
             Err(error) => {
                 submission.note(LEFT_METADATA, error.to_string());
                 Ok(None)
@@ -152,9 +148,9 @@ impl Service {
     }
 
     /// Adds the answer of a turn when its job has ended. If this controller is lost, the next turn does so, or whoever reads the conversation.
-    pub(crate) fn watch_turn(&self, caller: &Caller, claimed: Claimed, job: JobId) {
-        let (service, caller) = (Self { shared: self.shared.clone() }, caller.clone());
-        drop(self.shared.env.spawn("end-turn", async move {
+    pub fn watch_turn(&self, caller: &Caller, claimed: ClaimedTurn, job: JobId) {
+        let (service, caller) = (self.clone(), caller.clone());
+        drop(self.desk.env.spawn("end-turn", async move {
             service.follow_turn(&caller, &claimed.key, job).await;
             drop(claimed);
         }));
@@ -162,7 +158,7 @@ impl Service {
 
     async fn follow_turn(&self, caller: &Caller, key: &ObjectKey, job: JobId) {
         loop {
-            let ended = match self.wait_family(caller, job, View::Plain, LOOK).await {
+            let ended = match self.records.wait_family(caller, job, View::Plain, LOOK).await {
                 Ok(shown) => shown.job().status.is_terminal(),
                 Err(Error::UnknownJob) => return,
                 Err(_) => false,
@@ -174,17 +170,17 @@ impl Service {
                         tracing::debug!(error = &error as &dyn std::error::Error, %job, "could not end a turn");
                     }
                 }
-            } else if !self.shared.handle.applied().object(key).is_some_and(|object| is_turn(object, job)) {
+            } else if !self.desk.handle.applied().object(key).is_some_and(|object| is_turn(object, job)) {
                 // Somebody else ended it, or the conversation was deleted: its place is free.
                 return;
             }
-            self.shared.env.clock.sleep(PAUSE).await;
+            self.desk.env.clock.sleep(PAUSE).await;
         }
     }
 
     /// Ends the turn of a conversation if its job has ended and nobody has done so. A reader who is content with less gets what there is.
     pub(super) async fn settle_ended(&self, key: &ObjectKey, consistency: Consistency) -> Result<(), Error> {
-        let state = self.state(consistency).await?;
+        let state = self.desk.state(consistency).await?;
         let Some(turn) = state.object(key).and_then(|object| spec_of(object).ok()?.turn) else { return Ok(()) };
         let Ok(job) = turn.job.parse::<JobId>() else { return Ok(()) };
         let caller = on_behalf::cluster_in(key.namespace.clone());

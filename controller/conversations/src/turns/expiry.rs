@@ -4,15 +4,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use atlas_desk::on_behalf;
+use atlas_desk::{Error, on_behalf};
 use atlas_objects::ConversationSpec;
 use atlas_raft::Leadership;
 use atlas_state::State;
 use atlas_types::{Expect, JobId, Object, ObjectKind};
 
 use super::{FORGOTTEN_AFTER, KIND, spec_of};
-use crate::service::Shared;
-use crate::{Error, Service};
+use crate::Conversations;
 
 /// How often the leader looks for conversations that have expired.
 const LOOK_EVERY: Duration = Duration::from_secs(600);
@@ -20,25 +19,24 @@ const LOOK_EVERY: Duration = Duration::from_secs(600);
 const AT_ONCE: usize = 500;
 
 /// Removes conversations while this member leads.
-pub(crate) async fn expire(shared: Arc<Shared>) {
-    let mut leadership = shared.handle.leadership();
+pub async fn expire(conversations: Conversations) {
+    let mut leadership = conversations.desk.handle.leadership();
     let leads = |leadership: &Leadership| matches!(leadership, Leadership::Leader { .. });
-    let service = Service { shared: Arc::clone(&shared) };
     while leadership.wait_for(leads).await.is_ok() {
         while leads(&leadership.borrow()) {
-            if let Err(error) = service.expire_conversations().await {
+            if let Err(error) = conversations.expire_conversations().await {
                 tracing::debug!(error = &error as &dyn std::error::Error, "could not remove expired conversations");
             }
-            shared.env.clock.sleep(LOOK_EVERY).await;
+            conversations.desk.env.clock.sleep(LOOK_EVERY).await;
         }
     }
 }
 
-impl Service {
+impl Conversations {
     /// Removes the conversations that have expired. Returns how many.
-    pub(crate) async fn expire_conversations(&self) -> Result<usize, Error> {
-        let state = self.shared.handle.applied();
-        let kept = self.shared.limits.conversations_kept.map(|kept| kept.as_secs());
+    pub async fn expire_conversations(&self) -> Result<usize, Error> {
+        let state = self.desk.handle.applied();
+        let kept = self.desk.limits.conversations_kept.map(|kept| kept.as_secs());
         let now = self.seconds();
         let kind = ObjectKind::new(KIND)?;
         let expired = state.objects_of_kind(&kind).filter(|object| {
