@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use atlas_model::{Answer, Image, Message, NanoDollars, OutputSchema, Part, Prices, Request, Role, Stop, Usage};
+use atlas_model::{Answer, Image, Message, NanoDollars, OutputSchema, Part, Request, Role, Stop, Usage};
 use serde_json::{Value, json};
 
 use crate::checks::told;
@@ -121,17 +121,12 @@ impl Turn {
 
     /// What a model call at a place costs. Zero if its prices are unknown.
     pub fn cost(&self, place: usize, usage: &Usage) -> NanoDollars {
-        self.prices().nth(place).flatten().map_or(NanoDollars(0), |prices| prices.cost(usage))
+        budget::cost(&self.settings, place, usage)
     }
 
     /// What an answer to the last request used, as the turn counts it.
     pub fn used(&self, answer: &Answer) -> CountedUsage {
         budget::used(&self.settings, || self.request(), answer)
-    }
-
-    /// The prices of all models that may answer.
-    fn prices(&self) -> impl Iterator<Item = Option<Prices>> {
-        std::iter::once(self.settings.prices).chain(self.settings.fallback_prices.iter().copied())
     }
 
     /// The settings that hold now.

@@ -5,12 +5,9 @@
 //! message with metrics goes through the generated client or the same HTTP client. It is not repeated after a failure: it has totals,
 //! and the next one contains them.
 
-use std::sync::Arc;
-
+use atlas_http::{ConnectOptions, Connector, Dial, Proxy, Trust, Versions};
 use http::header::{CONTENT_TYPE, HeaderValue, USER_AGENT};
 use http::{HeaderMap, Method, Request, Uri};
-use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
-use hyper_util::client::legacy::connect::HttpConnector;
 use opentelemetry::KeyValue;
 use opentelemetry_http::HttpClient;
 use opentelemetry_http::hyper::HyperClient;
@@ -27,7 +24,6 @@ use opentelemetry_sdk::trace::SpanExporter as _;
 use prost::Message;
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
-use rustls::{ClientConfig, RootCertStore};
 use tonic::metadata::MetadataMap;
 use tonic::transport::{Channel, Endpoint};
 
@@ -74,7 +70,7 @@ pub(crate) enum Metrics {
     Http { client: Box<Client>, uri: Uri, headers: HeaderMap },
 }
 
-type Client = HyperClient<HttpsConnector<HttpConnector>>;
+type Client = HyperClient<Connector>;
 
 impl Metrics {
     pub(crate) fn new(config: &Config, receiver: &Receiver) -> Self {
@@ -125,18 +121,16 @@ impl Metrics {
 }
 
 fn channel(config: &Config, receiver: &Receiver) -> Channel {
-    let connector = HttpsConnectorBuilder::new().with_tls_config(tls(config)).https_or_http().enable_http2().build();
     let endpoint = Endpoint::from(receiver.uri.clone()).timeout(config.timeout).connect_timeout(config.timeout);
     let endpoint = match endpoint.clone().user_agent(AGENT) {
         Ok(named) => named,
         Err(_) => endpoint,
     };
-    endpoint.connect_with_connector_lazy(connector)
+    endpoint.connect_with_connector_lazy(connector(config, Versions::Two))
 }
 
 fn client(config: &Config) -> Client {
-    let connector = HttpsConnectorBuilder::new().with_tls_config(tls(config)).https_or_http().enable_http1().build();
-    HyperClient::new(connector, config.timeout, None)
+    HyperClient::new(connector(config, Versions::One), config.timeout, None)
 }
 
 fn headers(config: &Config) -> std::collections::HashMap<String, String> {
@@ -150,16 +144,18 @@ fn resource(config: &Config) -> Resource {
     Resource::builder_empty().with_attributes(attributes).build()
 }
 
-fn tls(config: &Config) -> ClientConfig {
-    let mut roots = RootCertStore::empty();
-    match &config.roots {
+fn connector(config: &Config, versions: Versions) -> Connector {
+    let trust = match &config.roots {
         Some(path) => match CertificateDer::pem_file_iter(path) {
-            Ok(found) => drop(roots.add_parsable_certificates(found.filter_map(Result::ok))),
-            Err(error) => tracing::error!(path = %path.display(), %error, "could not read the certificates for OTLP"),
+            Ok(found) => Trust::only(found.filter_map(Result::ok)),
+            Err(error) => {
+                tracing::error!(path = %path.display(), %error, "could not read the certificates for OTLP");
+                Trust::only([])
+            }
         },
-        None => drop(roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs)),
-    }
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let builder = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
-    builder.expect("ring supports the default versions of TLS").with_root_certificates(roots).with_no_client_auth()
+        None => Trust::default(),
+    };
+    let options =
+        ConnectOptions { dial: Dial::machine(None), proxy: &Proxy::Direct, trust: &trust, versions, limit: None };
+    Connector::with(options).expect("ring supports the default versions of TLS")
 }

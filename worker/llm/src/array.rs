@@ -1,7 +1,8 @@
 //! JSON objects that arrive one behind the other: as lines, or as an array.
 
+use atlas_http::sse::TooLarge;
+
 use crate::bounds::EVENT_BYTES_MAX;
-use crate::sse::TooLarge;
 
 /// Splits bytes into objects. It holds at most one. What is no object is given line by line, because it says what went wrong.
 #[derive(Debug)]

@@ -7,13 +7,9 @@
 pub mod address;
 mod astray;
 mod backoff;
-pub mod dial;
 mod exchange;
 mod fit;
 mod gate;
-pub mod proxy;
-pub mod trust;
-mod tunnel;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::error::Error;
@@ -21,13 +17,12 @@ use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use atlas_env::{Clock, Env};
+use atlas_env::Env;
+use atlas_http::{Connector, Proxy, Trust, limited};
 use atlas_model::{Answer, CallError, CallErrorKind, Capability, Delta, Patch, Request};
 use bytes::Bytes;
-use http::HeaderValue;
 use http_body_util::Full;
 use hyper_util::client::legacy;
-use hyper_util::rt::{TokioExecutor, TokioTimer};
 use tracing::Instrument;
 
 use crate::auth::LoginTokens;
@@ -37,14 +32,10 @@ use crate::{Endpoint, Event, Protocol};
 
 use exchange::Failed;
 
-pub use dial::Connector;
 pub use gate::{Gate, Pass};
-pub use proxy::Proxy;
-pub use trust::Trust;
 
 type Pool = legacy::Client<Connector, Full<Bytes>>;
 
-const USER_AGENT: HeaderValue = HeaderValue::from_static(concat!("atlas/", env!("CARGO_PKG_VERSION")));
 /// Proxy settings with connections of their own. More than a worker's models have.
 const POOLS_MAX: usize = 64;
 /// The usual [`Http::read_timeout`]: models that reason are silent for a while.
@@ -275,9 +266,7 @@ impl Client {
             return Ok(pool.clone());
         }
         let connector = Connector::new(&self.env, proxy, &self.trust)?;
-        let mut builder = legacy::Client::builder(TokioExecutor::new());
-        builder.pool_idle_timeout(IDLE_TIMEOUT).pool_timer(TokioTimer::new()).timer(TokioTimer::new());
-        let pool: Pool = builder.build(connector);
+        let pool: Pool = atlas_http::pool(connector, IDLE_TIMEOUT);
         if pools.len() >= POOLS_MAX {
             pools.clear();
         }
@@ -402,15 +391,5 @@ impl Call<'_> {
             }
             Event::Answer(whole) => *answer = Some(*whole),
         }
-    }
-}
-
-/// What `future` returns, if it does so within `limit`.
-async fn limited<F: Future>(clock: &dyn Clock, limit: Duration, future: F) -> Option<F::Output> {
-    let sleep = clock.sleep(limit);
-    tokio::select! {
-        biased;
-        output = future => Some(output),
-        () = sleep => None,
     }
 }

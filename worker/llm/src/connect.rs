@@ -6,6 +6,7 @@ mod tests;
 use std::sync::Arc;
 use std::time::Duration;
 
+use atlas_http::{Proxy, ProxyError};
 use atlas_model::{ModelSpec, Provider, Purpose, Reference};
 use atlas_secrets::{Template, TemplateError};
 use atlas_types::SecretText;
@@ -13,8 +14,7 @@ use atlas_types::SecretText;
 use crate::anthropic::Anthropic;
 use crate::auth::{Auth, LoginTokens};
 use crate::bedrock::{self, Bedrock};
-use crate::client::proxy::ProxyError;
-use crate::client::{Backend, Http, Proxy, READ_TIMEOUT, Target};
+use crate::client::{Backend, Http, READ_TIMEOUT, Target};
 use crate::cohere::Cohere;
 use crate::gemini::Gemini;
 use crate::ollama::{self, Ollama};

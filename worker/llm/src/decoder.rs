@@ -1,12 +1,13 @@
 //! Decoders around the own part of a protocol: answers that arrive whole, and streams of events or lines.
 
+use atlas_http::sse::{self, ServerEvent};
 use atlas_model::{Answer, CallError};
 use http::HeaderMap;
 use serde_json::Value;
 
 use crate::bedrock::frames;
-use crate::bounds::{ANSWER_BYTES_MAX, ERROR_BODY_BYTES_MAX};
-use crate::{Decoder, Event, array, failure, json, sse};
+use crate::bounds::{ANSWER_BYTES_MAX, ERROR_BODY_BYTES_MAX, EVENT_BYTES_MAX};
+use crate::{Decoder, Event, array, failure, json};
 
 /// A decoder for an answer that is one JSON document.
 pub fn whole(machine: impl Machine + 'static) -> Box<dyn Decoder> {
@@ -97,7 +98,7 @@ enum Framing {
 }
 
 impl Framing {
-    fn push(&mut self, bytes: &[u8], frames: &mut Vec<sse::Event>) -> Result<(), CallError> {
+    fn push(&mut self, bytes: &[u8], frames: &mut Vec<ServerEvent>) -> Result<(), CallError> {
         match self {
             Self::Unknown(beginning) => {
                 let Some(known) = beginning.push(bytes) else { return Ok(()) };
@@ -105,12 +106,12 @@ impl Framing {
                 *self = known;
                 self.push(begun.strip_prefix(json::MARK).unwrap_or(&begun), frames)
             }
-            Self::Events(parser) => parser.push(bytes, frames).map_err(CallError::from),
+            Self::Events(parser) => parser.push(bytes, frames).map_err(failure::too_large),
             Self::Objects(parser) => {
                 let mut objects = Vec::new();
                 let result = parser.push(bytes, &mut objects);
                 frames.extend(objects.iter().map(|object| line_frame(object)));
-                result.map_err(CallError::from)
+                result.map_err(failure::too_large)
             }
             Self::Amazon(parser) => {
                 let mut read = Vec::new();
@@ -118,7 +119,7 @@ impl Framing {
                 for frame in &read {
                     let (name, payload) = frame.event()?;
                     let data = String::from_utf8_lossy(payload).into_owned();
-                    frames.push(sse::Event { name: name.to_owned(), data });
+                    frames.push(ServerEvent { name: name.to_owned(), data, ..ServerEvent::default() });
                 }
                 result.map_err(CallError::from)
             }
@@ -132,7 +133,7 @@ impl Framing {
     }
 
     /// The last event, which the end of the stream cut off.
-    fn end(&mut self) -> Option<sse::Event> {
+    fn end(&mut self) -> Option<ServerEvent> {
         match self {
             Self::Events(parser) => parser.end(),
             Self::Objects(parser) => parser.end().map(|line| line_frame(&line)),
@@ -159,8 +160,8 @@ fn not_a_stream(content_type: Option<&str>, body: &[u8]) -> CallError {
     failure::answer(format!("the answer is {content_type} and not a stream: {}", head(body)))
 }
 
-fn line_frame(line: &[u8]) -> sse::Event {
-    sse::Event { name: String::new(), data: String::from_utf8_lossy(line).into_owned() }
+fn line_frame(line: &[u8]) -> ServerEvent {
+    ServerEvent { data: String::from_utf8_lossy(line).into_owned(), ..ServerEvent::default() }
 }
 
 /// The first bytes of an answer, until they tell what it is.
@@ -192,10 +193,10 @@ impl Beginning {
             Some(b'{' | b'[') if self.has_objects => Some(Framing::Objects(array::Parser::default())),
             Some(b'{' | b'[') => Some(Framing::Document(Document::default())),
             Some(_) if self.content_type.as_deref() == Some("text/event-stream") => {
-                Some(Framing::Events(sse::Parser::default()))
+                Some(Framing::Events(sse::Parser::new(EVENT_BYTES_MAX)))
             }
             Some(_) if FIELDS.iter().any(|field| text.starts_with(field)) => {
-                Some(Framing::Events(sse::Parser::default()))
+                Some(Framing::Events(sse::Parser::new(EVENT_BYTES_MAX)))
             }
             Some(_) if FIELDS.iter().any(|field| field.starts_with(text)) => None,
             Some(_) => Some(text_framing()),
@@ -214,7 +215,7 @@ struct Framed<M> {
 }
 
 impl<M: Machine> Framed<M> {
-    fn frames(&mut self, frames: Vec<sse::Event>, out: &mut Vec<Event>) -> Result<(), CallError> {
+    fn frames(&mut self, frames: Vec<ServerEvent>, out: &mut Vec<Event>) -> Result<(), CallError> {
         for frame in frames {
             if self.done {
                 break;
@@ -225,7 +226,7 @@ impl<M: Machine> Framed<M> {
         Ok(())
     }
 
-    fn frame(&mut self, frame: &sse::Event, out: &mut Vec<Event>) -> Result<(), CallError> {
+    fn frame(&mut self, frame: &ServerEvent, out: &mut Vec<Event>) -> Result<(), CallError> {
         let data = frame.data.trim();
         // Events without data and pings keep the connection open, whatever they hold.
         if data.is_empty() || PINGS.contains(&frame.name.as_str()) {

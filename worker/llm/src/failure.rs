@@ -3,6 +3,7 @@
 //! Providers and servers in front of them know about six shapes of errors. The text of the provider becomes the message; its
 //! code, the HTTP status and at last the words of the message decide the kind.
 
+use atlas_http::sse::TooLarge;
 use atlas_model::{CallError, CallErrorKind};
 use http::StatusCode;
 use serde_json::Value;
@@ -11,7 +12,6 @@ use crate::assembly::Assembly;
 use crate::bounds::MESSAGE_BYTES_MAX;
 use crate::json::{self, JsonError};
 use crate::redact::Redactor;
-use crate::sse::TooLarge;
 
 /// An answer that does not follow the protocol.
 pub fn answer(problem: impl AsRef<str>) -> CallError {
@@ -104,10 +104,9 @@ pub fn is_report(value: &Value) -> bool {
     has_error || ["object", "type"].iter().any(|name| value.get(*name).is_some_and(|kind| kind == "error"))
 }
 
-impl From<TooLarge> for CallError {
-    fn from(error: TooLarge) -> Self {
-        answer(error.to_string())
-    }
+/// An event that is larger than any answer.
+pub(crate) fn too_large(error: TooLarge) -> CallError {
+    answer(error.to_string())
 }
 
 impl From<JsonError> for CallError {

@@ -2,7 +2,7 @@
 //!
 //! A protocol is pure: it encodes a [`Request`] as the parts of an HTTP request, and a [`Decoder`] turns the bytes of the answer
 //! into [`Event`]s. The client sends the parts, and knows no protocol. The modules between them are shared by the protocols:
-//! framing ([`sse`], [`mod@array`], [`json`]), building an answer from pieces ([`assembly`]), decoders around a protocol's own part
+//! framing ([`mod@array`], [`json`], and `atlas_http::sse`), building an answer from pieces ([`assembly`]), decoders around a protocol's own part
 //! ([`decoder`]), errors ([`failure`]) and names of tools ([`names`]).
 
 pub mod anthropic;
@@ -30,18 +30,16 @@ mod percent;
 mod raw;
 pub mod redact;
 pub mod scripted;
-mod secret;
-pub mod sse;
 #[cfg(test)]
 mod testing;
 mod utc;
 pub mod vertex;
 
+use atlas_http::Secret;
 use atlas_model::{Answer, CallError, Delta, Request};
 use http::{HeaderMap, StatusCode};
 
 pub use parts::{EncodeError, Parts};
-pub use secret::Secret;
 
 /// Where and how a model is reached.
 #[derive(Debug, Clone, Default)]

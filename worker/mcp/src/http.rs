@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use ::http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, WWW_AUTHENTICATE};
 use ::http::{HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCode};
 use atlas_env::Env;
+use atlas_http::body;
 use bytes::Bytes;
 use futures::stream::BoxStream;
 use futures::{StreamExt as _, TryStreamExt as _};
@@ -315,17 +316,12 @@ fn is(headers: &HeaderMap, wanted: &str) -> bool {
     kind(headers).is_some_and(|kind| kind.eq_ignore_ascii_case(wanted))
 }
 
-/// A body with at most `bytes_max` bytes. Only what is needed to see that it is longer is read.
+/// A body with at most `bytes_max` bytes.
 async fn whole(response: Response<Incoming>, bytes_max: usize) -> Result<Vec<u8>, Failed> {
-    let mut pieces = response.into_body().into_data_stream();
-    let mut body = Vec::new();
-    while let Some(piece) = pieces.try_next().await.map_err(|error| Failed::Client(SendError::Body(error)))? {
-        if piece.len() > bytes_max - body.len() {
-            return Err(Failed::ResponseBodyTooLarge { max_size: bytes_max });
-        }
-        body.extend_from_slice(&piece);
-    }
-    Ok(body)
+    body::whole(&mut response.into_body(), bytes_max).await.map_err(|error| match error {
+        body::BodyError::TooLarge => Failed::ResponseBodyTooLarge { max_size: bytes_max },
+        body::BodyError::Broken(error) => Failed::Client(SendError::Body(error)),
+    })
 }
 
 /// An event is larger than anybody may read.

@@ -5,14 +5,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ::http::header::{LOCATION, USER_AGENT};
-use ::http::{HeaderMap, HeaderValue, Method, Request, Response};
+use ::http::{HeaderMap, Method, Request, Response};
 use atlas_env::Env;
-use atlas_llm::client::{Connector, Proxy, Trust};
+use atlas_http::{Connector, Proxy, Trust};
 use bytes::Bytes;
 use http_body_util::Full;
 use hyper::body::Incoming;
 use hyper_util::client::legacy::{self, Client};
-use hyper_util::rt::{TokioExecutor, TokioTimer};
 use url::Url;
 
 use crate::era::Eras;
@@ -23,8 +22,6 @@ use crate::target::Target;
 const REDIRECTS_MAX: usize = 3;
 /// How long a TCP connection stays open between two requests.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(60);
-
-const AGENT: HeaderValue = HeaderValue::from_static(concat!("atlas/", env!("CARGO_PKG_VERSION")));
 
 /// What all connections of a pool share: whom they trust, and the proxies of the environment.
 #[derive(Clone)]
@@ -53,9 +50,7 @@ impl Network {
         let url = Url::parse(address).map_err(|error| refused(format!("its address is wrong: {error}")))?;
         let proxy = Proxy::choose(None, &*self.environment, address).map_err(|error| refused(error.to_string()))?;
         let connector = Connector::new(env, &proxy, &self.trust).map_err(|error| refused(atlas_env::chain(&*error)))?;
-        let mut builder = Client::builder(TokioExecutor::new());
-        builder.pool_idle_timeout(IDLE_TIMEOUT).pool_timer(TokioTimer::new()).timer(TokioTimer::new());
-        Ok(Caller { client: builder.build(connector), url })
+        Ok(Caller { client: atlas_http::pool(connector, IDLE_TIMEOUT), url })
     }
 }
 
@@ -109,7 +104,7 @@ impl Caller {
             *request.method_mut() = method.clone();
             *request.uri_mut() = url.as_str().parse().map_err(|_| SendError::Address)?;
             *request.headers_mut() = headers.clone();
-            request.headers_mut().entry(USER_AGENT).or_insert(AGENT);
+            request.headers_mut().entry(USER_AGENT).or_insert(atlas_http::USER_AGENT);
             let response = self.client.request(request).await.map_err(SendError::Exchange)?;
             if !response.status().is_redirection() {
                 return Ok(response);

@@ -6,7 +6,8 @@ use std::time::Duration;
 use ::http::header::{ACCEPT, CONTENT_TYPE, WWW_AUTHENTICATE};
 use ::http::{HeaderMap, HeaderValue, Method, Response, StatusCode};
 use atlas_env::{Env, Task};
-use atlas_llm::sse::{Event, Parser};
+use atlas_http::body::beginning;
+use atlas_http::sse::{Parser, ServerEvent};
 use bytes::Bytes;
 use futures::StreamExt as _;
 use http_body_util::BodyExt as _;
@@ -68,7 +69,7 @@ pub(crate) async fn connect(env: &Env, network: &Network, target: &Target) -> Re
     }
     if !response.status().is_success() {
         let status = response.status().as_u16();
-        let words = words(&beginning(response).await);
+        let words = words(&beginning(&mut response.into_body(), ERROR_BYTES_MAX, None).await);
         return Err(failed(network::SendError::Status { status, words }.to_string()));
     }
     let base = caller.url().clone();
@@ -103,23 +104,11 @@ fn channels() -> (Events, mpsc::Receiver<String>, mpsc::Receiver<ServerJsonRpcMe
     (Events { endpoints, messages }, named, received)
 }
 
-/// The beginning of a body that says why there is no stream.
-async fn beginning(response: Response<Incoming>) -> Vec<u8> {
-    let (mut pieces, mut body) = (response.into_body().into_data_stream(), Vec::new());
-    while let Some(Ok(piece)) = pieces.next().await {
-        body.extend_from_slice(&piece[..piece.len().min(ERROR_BYTES_MAX - body.len())]);
-        if body.len() == ERROR_BYTES_MAX {
-            break;
-        }
-    }
-    body
-}
-
 /// Reads the stream until it ends or an event is too large. Events of other names, and those that cannot be read, are skipped.
 async fn read(response: Response<Incoming>, events: Events, waiting: Arc<Waiting>) {
     let (mut pieces, mut parser) = (response.into_body().into_data_stream(), Parser::new(MESSAGE_BYTES_MAX));
     while let Some(Ok(piece)) = pieces.next().await {
-        let mut found: Vec<Event> = Vec::new();
+        let mut found: Vec<ServerEvent> = Vec::new();
         let fits = parser.push(&piece, &mut found).is_ok();
         for event in found {
             match event.name.as_str() {
@@ -154,7 +143,7 @@ impl Post {
         if status.is_success() {
             return Ok(());
         }
-        let words = words(&beginning(response).await);
+        let words = words(&beginning(&mut response.into_body(), ERROR_BYTES_MAX, None).await);
         Err(failed(&network::SendError::Status { status: status.as_u16(), words }))
     }
 }

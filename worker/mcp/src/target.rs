@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use atlas_llm::Secret;
+use atlas_http::Secret;
 use atlas_llm::auth::LoginTokens;
 use atlas_mcp_spec::{ServerSpec, Transport};
 use atlas_model::CallErrorKind;

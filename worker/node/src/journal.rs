@@ -1,7 +1,9 @@
 //! The journal of a running attempt, for agents inside this process: recorded steps are replayed, and the outcome of a
 //! new step is returned only after the step is recorded.
 
+mod book;
 mod purse;
+mod steps;
 mod waits;
 
 use std::sync::Arc;
@@ -16,8 +18,10 @@ use atlas_types::{
 };
 use tokio::sync::{mpsc, oneshot};
 
+pub(crate) use self::book::{Book, RecordedStep, Working};
 pub(crate) use self::purse::Purse;
-pub(crate) use self::waits::{Asker, Begun, UNATTENDED, hashed};
+pub(crate) use self::steps::{Intent, Steps, at_most_once, once};
+pub(crate) use self::waits::{Asker, Begun, UNATTENDED, hashed, made};
 pub use self::waits::{ChildCall, ChildEnd, Received};
 use crate::attempt::SlotEvent;
 use crate::payloads::{TransferError, Transfers};
@@ -218,31 +222,7 @@ impl Journal {
         F: Future<Output = Result<Made, E>>,
         E: From<JournalError>,
     {
-        if let Some(outcome) = self.recorded(kind, key).await? {
-            return Ok(outcome);
-        }
-        self.may_leave().await?;
-        let Made { outcome, usage } = make().await?;
-        Ok(self.record(kind, key, outcome, usage).await?)
-    }
-
-    /// Like [`Self::step`], for the step after an intent: the job is not parked between the two, because the next attempt would then
-    /// not know that nothing was done.
-    pub(crate) async fn step_at_once<F, E>(
-        &mut self,
-        kind: StepKind,
-        key: StepKey,
-        make: impl FnOnce() -> F,
-    ) -> Result<Arc<[u8]>, E>
-    where
-        F: Future<Output = Result<Made, E>>,
-        E: From<JournalError>,
-    {
-        if let Some(outcome) = self.recorded(kind, key).await? {
-            return Ok(outcome);
-        }
-        let Made { outcome, usage } = make().await?;
-        Ok(self.record(kind, key, outcome, usage).await?)
+        once(self, (kind, key), make).await
     }
 
     fn replay(&mut self) -> Result<&mut Replay, JournalError> {

@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
+use atlas_http::Secret;
 use atlas_llm::anthropic::Anthropic;
 use atlas_llm::openai::Chat;
-use atlas_llm::{Endpoint, Protocol, Secret};
+use atlas_llm::{Endpoint, Protocol};
 use atlas_types::SecretText;
 use serde::{Deserialize, Serialize};
 

@@ -15,6 +15,7 @@ mod login;
 mod mcp;
 mod platform;
 mod python;
+mod round;
 mod shared;
 mod special;
 mod user;

@@ -7,8 +7,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use atlas_env::{Env, LockError, Task, Vitals};
+use atlas_http::Trust;
 use atlas_inventory::GpuProbe;
-use atlas_llm::client::{Client, Trust};
+use atlas_llm::client::Client;
 use atlas_mcp::{Network, Pool};
 use atlas_sandbox::Means;
 use atlas_slots::{Slots, Spool};

@@ -1,7 +1,6 @@
 //! Which addresses requests may go to.
 
-use std::net::IpAddr;
-
+use atlas_http::address::is_loopback;
 use http::Uri;
 
 /// Why nothing is sent to an address. The address is not repeated: it may hold a key.
@@ -31,15 +30,6 @@ pub fn check(url: &str, plain: bool) -> Result<Uri, AddressError> {
         Some("http") => Err(AddressError::Plain { host: host.to_owned() }),
         _ => Err(invalid("it is neither http nor https")),
     }
-}
-
-/// Whether a host is this machine by its name or number. Names are not resolved.
-pub(super) fn is_loopback(host: &str) -> bool {
-    let host = host.trim_start_matches('[').trim_end_matches(']').to_ascii_lowercase();
-    let number: Option<IpAddr> = host.parse().ok();
-    number.is_some_and(|number| number.to_canonical().is_loopback())
-        || host == "localhost"
-        || host.ends_with(".localhost")
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use atlas_env::chain;
+use atlas_http::{USER_AGENT, body, is_lasting, limited};
 use atlas_model::{CallError, CallErrorKind, Request};
 use bytes::Bytes;
 use futures::FutureExt;
@@ -10,7 +11,7 @@ use http::{HeaderMap, StatusCode};
 use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
 
-use super::{Client, Http, address, astray, backoff, dial, limited};
+use super::{Client, Http, address, astray, backoff};
 use crate::bounds::{ANSWER_BYTES_MAX, ERROR_BODY_BYTES_MAX};
 use crate::redact::Redactor;
 use crate::{Decoder, EncodeError, Event, Parts, Secret, UnixSeconds, failure, patch};
@@ -150,11 +151,11 @@ impl Client {
         *request.method_mut() = parts.method.clone();
         *request.uri_mut() = uri;
         *request.headers_mut() = parts.headers.clone();
-        request.headers_mut().entry(http::header::USER_AGENT).or_insert(super::USER_AGENT);
+        request.headers_mut().entry(http::header::USER_AGENT).or_insert(USER_AGENT);
         let pool = self.pool(&http.proxy).map_err(|error| connection(chain(&*error), true))?;
         let response = pool.request(request).await;
-        let response = response
-            .map_err(|error| connection(format!("{authority}: {}", chain(&error)), dial::is_lasting(&error)))?;
+        let response =
+            response.map_err(|error| connection(format!("{authority}: {}", chain(&error)), is_lasting(&error)))?;
         let (head, body) = response.into_parts();
         Ok((Head { status: head.status, headers: head.headers }, body))
     }
@@ -214,17 +215,7 @@ impl Client {
 
     /// The beginning of a body, as far as it arrives.
     async fn beginning(&self, body: &mut Incoming, timeout: Duration, bytes_max: usize) -> Vec<u8> {
-        let mut bytes = Vec::new();
-        while let Some(Some(Ok(frame))) = limited(&*self.env.clock, timeout, body.frame()).await {
-            if let Ok(data) = frame.into_data() {
-                let room = bytes_max.saturating_sub(bytes.len());
-                bytes.extend_from_slice(&data[..data.len().min(room)]);
-            }
-            if bytes.len() >= bytes_max {
-                break;
-            }
-        }
-        bytes
+        body::beginning(body, bytes_max, Some((&*self.env.clock, timeout))).await
     }
 
     async fn read(

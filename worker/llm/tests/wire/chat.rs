@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use atlas_llm::client::{Backend, Http, Proxy, Target};
+use atlas_http::Proxy;
+use atlas_llm::client::{Backend, Http, Target};
 use atlas_llm::{Endpoint, openai};
 use serde_json::{Value, json};
 

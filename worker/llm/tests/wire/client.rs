@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use atlas_llm::client::{Backend, Client, Failure, Progress, Proxy, Target};
+use atlas_http::Proxy;
+use atlas_llm::client::{Backend, Client, Failure, Progress, Target};
 use atlas_llm::scripted::Script;
 use atlas_model::{Message, Request};
 use expect_test::{Expect, expect};

@@ -1,6 +1,7 @@
 //! Failures of connections that come from settings: another try, and waiting, do not help.
 
-use atlas_llm::client::{Backend, Client, Failure, Proxy};
+use atlas_http::Proxy;
+use atlas_llm::client::{Backend, Client, Failure};
 
 use crate::chat::strict;
 use crate::client::{LIMIT, asking, at};

@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use atlas_llm::client::{Backend, Client, Http, Proxy, Target};
+use atlas_http::Proxy;
+use atlas_llm::client::{Backend, Client, Http, Target};
 use atlas_llm::{Endpoint, Protocol};
 use atlas_model::{Message, Part, Request, Role, Stop, Tool, ToolResult};
 use expect_test::Expect;

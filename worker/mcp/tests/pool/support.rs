@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use atlas_env::Env;
-use atlas_llm::client::Trust;
+use atlas_http::Trust;
 use atlas_mcp::{Launcher, Network, Pool, Program, RunningProgram, ServerSpec, Surroundings, Target};
 use atlas_types::SecretText;
 use serde_json::{Map, Value};

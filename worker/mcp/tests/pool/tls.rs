@@ -4,7 +4,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use atlas_llm::client::Trust;
+use atlas_http::Trust;
 use atlas_mcp::{McpErrorKind, ServerSpec};
 use base64::Engine as _;
 use rustls::ServerConfig;

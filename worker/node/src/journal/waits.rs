@@ -421,7 +421,8 @@ pub(crate) fn hashed(asked: &impl Serialize) -> StepKey {
     StepKey(key)
 }
 
-fn made(outcome: &impl Serialize) -> Result<Made, JournalError> {
+/// An outcome that cost nothing.
+pub(crate) fn made(outcome: &impl Serialize) -> Result<Made, JournalError> {
     let outcome = serde_json::to_vec(outcome).map_err(|error| JournalError::Unreadable { step: 0, error })?;
     Ok(Made { outcome, usage: StepUsage::default() })
 }

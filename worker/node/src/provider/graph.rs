@@ -1,12 +1,11 @@
 //! Agents that are graphs. The engine and its driver are atlas-graph and atlas-graph-run; this module records the result of each piece of
 //! work, and of each model call, in the job's journal, so that a later attempt goes on where the last one stopped.
 
-pub(super) mod book;
-pub(super) mod caller;
 mod calls;
 mod helpers;
-pub(super) mod host;
-pub(super) mod models;
+mod host;
+mod models;
+mod past;
 mod permitted;
 mod remote;
 
@@ -24,21 +23,21 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 use tokio::sync::{mpsc, watch};
 
-use self::book::Book;
 use self::helpers::Helpers;
-use self::host::{Surroundings, Tokens, Told};
+use self::host::{Surroundings, Tokens};
 use self::models::GraphModels;
+use self::past::Past;
 use self::permitted::Permitted;
 use self::remote::Remote;
 use super::llm::drive::{ESTIMATED, USAGE};
 use super::llm::fault::Fault;
 use super::llm::loki_agent::toolbox::Toolbox;
-use super::llm::model::Listener as _;
 use super::llm::outage::Limit;
 use super::mcp::Servers;
+use super::round::caller::pass;
 use super::{Execution, exec, stopped};
 use crate::attempt::Work;
-use crate::journal::{Made, hashed};
+use crate::journal::{Book, Made, hashed};
 use crate::provider::{Control, Shared};
 
 /// How often a question is asked again after an answer that its rule refuses.
@@ -108,7 +107,9 @@ impl GraphAgent {
         let journal = self.shared.journal(&work.assignment);
         let outage_limit = Limit::of(work, journal.parks(), self.shared.env.clock.monotonic());
         let purse = journal.purse(work.assignment.budget_nanodollars.map(NanoDollars));
-        let book = Book::open(journal, Arc::clone(&self.shared.env.clock)).await?;
+        let (book, recorded) = Book::open(journal, Arc::clone(&self.shared.env.clock)).await?;
+        let past = Past::of(&recorded)?;
+        book.note_read(past.messages_read()).await;
         let (models, special) = self.models(work, control, &loaded, &book).await?;
         let workspace = Workspace::new(&work.assignment.job.to_string())
             .map_err(|error| Fault::internal(format!("could not make the folder of the run: {error}")))?;
@@ -121,7 +122,7 @@ impl GraphAgent {
         let (attempt, limit) = (work.assignment.attempt.0, work.assignment.execution_timeout.as_duration());
         let remote = Remote::new(servers, &work.agent.contract.requires.mcp_servers, attempt, limit);
         folder.known = known(&graph, toolbox.as_ref(), &remote, models.as_ref());
-        let helpers = Helpers::new(work, &self.shared, &graph, book.take_helped());
+        let helpers = Helpers::new(work, &self.shared, &graph, past.helped);
         let host = Surroundings {
             shared: &self.shared,
             agent: &work.agent,
@@ -148,7 +149,7 @@ impl GraphAgent {
             inherits: false,
             asks_again: ASKS_AGAIN,
             special,
-            set: host.book.set(),
+            set: past.set,
         };
         let run = runner.prepare(&folder, &loaded, &prompt).map_err(|error| definition(&error))?;
         let (_stopper, stop) = watch::channel(false);
@@ -298,15 +299,6 @@ fn give(loaded: &mut LoadedGraph, values: Map<String, Value>) -> Result<(), Stri
 
 fn definition(error: &GraphError) -> Fault {
     Fault::Definition(atlas_env::chain(error))
-}
-
-pub(super) async fn pass(control: &mut Control<'_>, told: Told) {
-    match told {
-        Told::Call { step, news } => control.hear(step, news).await,
-        Told::Hide { name, value } => control.hide(&name, value),
-        Told::Progress(event) => control.say(StreamKind::Progress, "info", event.to_string()).await,
-        Told::Log { level, text } => control.say(StreamKind::Log, level, text).await,
-    }
 }
 
 /// The folder in which scripts run. It is removed with the attempt.

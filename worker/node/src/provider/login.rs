@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use atlas_env::Clock;
-use atlas_llm::Secret;
+use atlas_http::Secret;
 use atlas_llm::auth::LoginTokens;
 use atlas_model::{CallError, CallErrorKind};
 use atlas_types::{MODEL_TOKEN, SecretText};

@@ -9,6 +9,7 @@ mod loki_agent;
 mod mock;
 mod outages;
 mod python;
+mod recorded;
 mod scene;
 mod servers;
 mod stored;

@@ -5,16 +5,17 @@ use std::sync::Arc;
 use atlas_model::ToolCall;
 use atlas_turn::record::QuestionEnd;
 use atlas_turn::{Outcome, ToolReturn};
-use atlas_types::{Micros, StepKey, StepKind, StepUsage};
-use futures::stream::{self, StreamExt as _};
+use atlas_types::{StepKey, StepKind};
+use futures::future::FutureExt as _;
 use serde_json::{Value, json};
 
-use super::host::{Surroundings, Told, locked};
-use crate::journal::{JournalError, Made, UNATTENDED};
+use super::host::Surroundings;
+use crate::journal::{JournalError, UNATTENDED};
 use crate::mailbox::Answer as Called;
 use crate::provider::llm::loki_agent::Launcher;
 use crate::provider::redacted;
-use crate::secrets::Secrets;
+use crate::provider::round::caller::{Followers, Told};
+use crate::provider::round::together;
 
 /// Tool calls of one answer that run at the same time.
 const PARALLEL: usize = 4;
@@ -54,19 +55,10 @@ impl Surroundings<'_> {
         }
     }
 
-    /// The secrets, with all access tokens that servers were given.
-    fn secrets_of_servers(&self) -> Secrets {
-        for (name, value) in self.remote.unhidden() {
-            locked(&self.secrets).hide(&name, value.clone());
-            self.tell(Told::Hide { name, value });
-        }
-        self.secrets()
-    }
-
     /// Calls of MCP servers.
     pub(super) async fn remotely(&self, key: StepKey, calls: &[ToolCall]) -> Result<Vec<ToolReturn>, JournalError> {
-        let clock = &*self.shared.env.clock;
-        self.remote.call(&self.book, key, calls, &|| self.secrets_of_servers(), clock).await
+        let mut followers = Followers { told: self.told.clone(), secrets: &self.secrets };
+        self.remote.call(&self.book, key, calls, &mut followers, &*self.shared.env.clock).await
     }
 
     /// Calls of the graph's own tools.
@@ -80,7 +72,6 @@ impl Surroundings<'_> {
         let (env, secrets) = (&self.shared.env, self.secrets());
         let redactor = secrets.redactor();
         let make = || async {
-            let began = env.clock.monotonic();
             let call = |call: &ToolCall| {
                 let (launcher, call) = (&launcher, call.clone());
                 async move {
@@ -90,13 +81,11 @@ impl Surroundings<'_> {
                         (None, None) => Outcome::error("UnknownTool", "the graph has no tools of its own"),
                     };
                     let outcome = redacted(outcome, redactor);
-                    ToolReturn { call: call.id, outcome }
+                    Ok::<_, JournalError>(ToolReturn { call: call.id, outcome })
                 }
+                .boxed()
             };
-            let returned: Vec<ToolReturn> = stream::iter(calls.iter().map(call)).buffered(PARALLEL).collect().await;
-            let duration = Micros::from(env.clock.monotonic().saturating_sub(began));
-            let outcome = serde_json::to_vec(&returned).map_err(|error| JournalError::Unreadable { step: 0, error })?;
-            Ok::<_, JournalError>(Made { outcome, usage: StepUsage { duration, ..StepUsage::default() } })
+            together(calls.iter().map(call).collect(), PARALLEL, &*env.clock).await
         };
         let outcome = self.book.step(StepKind::Tools, key, make).await?;
         serde_json::from_slice(&outcome).map_err(|error| JournalError::Unreadable { step: 0, error })

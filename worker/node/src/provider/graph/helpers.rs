@@ -17,14 +17,15 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio::sync::Mutex as AsyncMutex;
 
-use super::caller::CallFault;
-use super::host::{Surroundings, Told};
+use super::host::Surroundings;
 use crate::attempt::Work;
 use crate::journal::{JournalError, Received, hashed};
 use crate::provider::llm::fault::Fault;
 use crate::provider::llm::team::{CallPlace, HelperEnd, News, PROJECT, Team, TeamCalls, word};
 use crate::provider::llm::tools::help::{INBOX, LOOK_EVERY, envelope};
 use crate::provider::platform::{Platform, Stopped};
+use crate::provider::round::caller::Told;
+use crate::provider::round::model::CallFault;
 use crate::provider::{Shared, redacted};
 
 /// What the record of a call begins with.

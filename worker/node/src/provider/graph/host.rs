@@ -8,39 +8,30 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use async_trait::async_trait;
 use atlas_graph::run::{Change, Effect, Fault, FaultKind, Note, Question, Work};
 use atlas_graph::{Graph, Kind};
-use atlas_graph_run::{Beginning, Host, NodePlace, NodeQuestion, Process, ProcessEnd};
+use atlas_graph_run::{Beginning, Host, NodePlace, NodeQuestion, Piece, Process, ProcessEnd};
 use atlas_model::{Answer, CallError, CallErrorKind, Request, Tool, ToolCall, Usage};
 use atlas_turn::record::AnswerOutcome as Recorded;
-use atlas_turn::{OfferedTool, ToolReturn, Turn};
-use atlas_types::{SecretText, StepKey, StepKind, StepUsage};
+use atlas_turn::{OfferedTool, ToolReturn, cost};
+use atlas_types::{StepKey, StepKind, StepUsage};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
-use super::book::Book;
-use super::caller::{CallFault, Caller};
 use super::helpers::{self, Helpers};
-use super::models::{Callable, GraphModels};
+use super::models::GraphModels;
 use super::permitted::Permitted;
 use super::remote::Remote;
 use crate::agent::Agent;
-use crate::journal::{ChildCall, JournalError, Purse, UNATTENDED, hashed};
+use crate::journal::{Book, ChildCall, JournalError, Purse, UNATTENDED, Working, hashed};
 use crate::mailbox::Answer as Called;
 use crate::provider::command::{self, Keep, Launch};
 use crate::provider::llm::loki_agent::toolbox::Toolbox;
-use crate::provider::llm::model::News;
 use crate::provider::llm::outage::Limit;
+use crate::provider::round::caller::{Callable, Caller, Told, locked};
+use crate::provider::round::model::CallFault;
 use crate::provider::{Shared, user};
 use crate::secrets::Secrets;
-
-/// What a run tells its followers.
-pub(in crate::provider) enum Told {
-    Call { step: u32, news: News },
-    Hide { name: String, value: SecretText },
-    Progress(Value),
-    Log { level: &'static str, text: String },
-}
 
 /// The surroundings of the run of one attempt.
 pub(super) struct Surroundings<'a> {
@@ -67,11 +58,6 @@ pub(super) struct Surroundings<'a> {
     pub(super) tokens: Tokens,
     /// How long the attempt waits for providers of models.
     pub(super) outage_limit: Limit,
-}
-
-pub(in crate::provider) fn locked(secrets: &Mutex<Secrets>) -> MutexGuard<'_, Secrets> {
-    // Every change is complete while the lock is held.
-    secrets.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The tokens of all calls, and what pieces of work that have not ended have used.
@@ -229,6 +215,17 @@ fn other(text: impl Into<String>) -> CallError {
 }
 
 #[async_trait]
+impl Piece for Working<'_> {
+    fn rests(&mut self) {
+        Working::rests(self);
+    }
+
+    async fn goes_on(&mut self) {
+        Working::goes_on(self).await;
+    }
+}
+
+#[async_trait]
 impl Host for Surroundings<'_> {
     async fn begin(&self, place: NodePlace<'_>, _: &Work) -> Beginning<'_> {
         if let Some(outcome) = self.book.known(work_key(place, "work")) {
@@ -321,12 +318,12 @@ impl Host for Surroundings<'_> {
             Ok(outcome) => {
                 let Recorded { answer, place } =
                     serde_json::from_slice(&outcome).map_err(|error| other(error.to_string()))?;
-                let atlas_turn::CountedUsage { usage, estimated } = atlas_turn::used(&fixed.settings, || request, &answer);
+                let atlas_turn::CountedUsage { usage, estimated } =
+                    atlas_turn::used(&fixed.settings, || request, &answer);
                 if estimated {
                     self.tokens.estimated.store(true, Ordering::Relaxed);
                 }
-                let cost = Turn::new(fixed.settings.clone()).cost(place, &usage).0;
-                self.tokens.note(work, &usage, cost);
+                self.tokens.note(work, &usage, cost(&fixed.settings, place, &usage).0);
                 Ok(answer)
             }
             Err(CallFault::Call(error)) => Err(error),

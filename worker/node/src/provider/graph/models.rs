@@ -13,10 +13,8 @@ use crate::attempt::Work;
 use crate::provider::llm::fault::Fault;
 use crate::provider::llm::fixed::Fixed;
 use crate::provider::llm::model::Models;
+use crate::provider::round::caller::Callable;
 use crate::provider::{Control, Shared};
-
-/// A model with its fallbacks, ready to be called.
-pub(in crate::provider) type Callable = (Fixed, Models);
 
 /// The models of a run.
 pub(super) struct GraphModels {

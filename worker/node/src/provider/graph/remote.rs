@@ -8,18 +8,14 @@ use atlas_env::Clock;
 use atlas_mcp::Meta;
 use atlas_model::{Tool, ToolCall};
 use atlas_turn::{OfferedTool, ToolReturn};
-use atlas_types::{Micros, SecretText, StepKey, StepKind, StepUsage};
-use futures::future::{BoxFuture, FutureExt as _};
-use futures::stream::{self, StreamExt as _};
+use atlas_types::StepKey;
 
-use super::book::Book;
-use crate::journal::{JournalError, Made, hashed};
+use crate::journal::{Book, JournalError, hashed};
+use crate::provider::llm::model::Listener;
 use crate::provider::llm::tools::Sources;
-use crate::provider::llm::tools::remote::{Done, Intent, Planned, Round};
 use crate::provider::mcp::Servers;
 use crate::provider::platform::ToolSource;
-use crate::provider::redacted;
-use crate::secrets::Secrets;
+use crate::provider::round::servers::{Planned, Round, ServerRound};
 
 /// Calls of one answer that run at the same time.
 const PARALLEL: usize = 4;
@@ -66,55 +62,22 @@ impl Remote {
         self.sources.contains_key(&call.name)
     }
 
-    /// Makes calls as one step. Before calls that must not be repeated, an intent is recorded: if the worker is lost during them, the next
-    /// attempt does not call again.
+    /// Makes calls as one step.
     pub(super) async fn call(
         &self,
         book: &Book,
         key: StepKey,
         calls: &[ToolCall],
-        secrets: &(impl Fn() -> Secrets + Sync),
+        listener: &mut impl Listener,
         clock: &dyn Clock,
     ) -> Result<Vec<ToolReturn>, JournalError> {
-        let unreadable = |error| JournalError::Unreadable { step: 0, error };
         let planned: Vec<Planned<'_>> =
             calls.iter().filter_map(|call| Planned::of(call, &self.sources, &self.servers)).collect();
-        let repeatable = planned.iter().all(|planned| planned.repeatable);
-        let mut begun = self.attempt;
-        if !repeatable {
-            let intent = Intent { attempt: self.attempt, tools: planned.iter().map(Planned::name).collect() };
-            let make = || async {
-                let outcome = serde_json::to_vec(&intent).map_err(unreadable)?;
-                Ok::<_, JournalError>(Made { outcome, usage: StepUsage::default() })
-            };
-            let recorded = book.step(StepKind::Intent, hashed(&("intent", key.0)), make).await?;
-            begun = serde_json::from_slice::<Intent>(&recorded).map_err(unreadable)?.attempt;
-        }
-        let make = || async {
-            let began = clock.monotonic();
-            let mut calls: Vec<BoxFuture<'_, (usize, Done, Duration)>> = Vec::with_capacity(planned.len());
-            for (place, planned) in planned.iter().enumerate() {
-                let unknown = begun != self.attempt && !planned.repeatable;
-                calls.push(planned.timed(place, &self.servers, unknown, self.limit, clock).boxed());
-            }
-            let ends: Vec<_> = stream::iter(calls).buffered(PARALLEL).collect().await;
-            let secrets = secrets();
-            let ended = ends.into_iter().map(|(place, Done(outcome, word), duration)| {
-                let planned = &planned[place];
-                let outcome = redacted(outcome, secrets.redactor());
-                (planned.counted(word, duration), ToolReturn { call: planned.call.id.clone(), outcome })
-            });
-            let (mcp, returned) = ended.unzip();
-            let outcome = serde_json::to_vec(&Round { mcp, returned }).map_err(unreadable)?;
-            let duration = Micros::from(clock.monotonic().saturating_sub(began));
-            Ok::<_, JournalError>(Made { outcome, usage: StepUsage { duration, ..StepUsage::default() } })
-        };
-        let outcome = book.step(StepKind::Tools, key, make).await?;
-        Ok(serde_json::from_slice::<Round>(&outcome).map_err(unreadable)?.returned)
-    }
-
-    /// Access tokens that texts do not have hidden yet.
-    pub(super) fn unhidden(&self) -> Vec<(String, SecretText)> {
-        self.servers.unhidden()
+        let Self { servers, attempt, limit, .. } = self;
+        let round = ServerRound { servers, clock, attempt: *attempt, limit: *limit, parallel: PARALLEL };
+        let keys = (hashed(&("intent", key.0)), key);
+        let mut book = book;
+        let (Round { returned, .. }, _) = round.calls(&mut book, keys, &planned, listener).await?;
+        Ok(returned)
     }
 }

@@ -128,8 +128,9 @@ mod tests {
     use std::collections::BTreeSet;
     use std::sync::Arc;
 
+    use atlas_http::Secret;
+    use atlas_llm::Endpoint;
     use atlas_llm::openai::Chat;
-    use atlas_llm::{Endpoint, Secret};
 
     use super::*;
 

@@ -2,17 +2,14 @@
 //! recorded, and a later attempt takes the recorded one.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use atlas_checks::Schemas;
 use atlas_contract::{Contract, ProviderKind};
-use atlas_model::{CallError, CallErrorKind, NanoDollars};
-use atlas_secrets::Redactor;
+use atlas_model::NanoDollars;
 use atlas_turn::outage::OutageStep;
 use atlas_turn::record::{AGAIN, AnswerOutcome as Recorded, START};
-use atlas_turn::{Effect, Event, Halt, Key, Outage, Permits, Turn, CountedUsage, Warning, images, messages};
-use atlas_types::{KEPT_METADATA, LEFT_METADATA, Micros, StepKey, StepKind, StepUsage, StreamKind, Timestamp, Wait};
-use serde::Deserialize as _;
+use atlas_turn::{Effect, Event, Halt, Key, Outage, Permits, Turn, Warning, images, messages};
+use atlas_types::{KEPT_METADATA, LEFT_METADATA, StepKey, StepKind, StepUsage, StreamKind};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 use tracing::warn;
@@ -20,24 +17,15 @@ use tracing::warn;
 use super::fault::Fault;
 use super::fixed::{Fixed, Source};
 use super::loki_agent::{Launcher, LokiAgent};
-use super::model::{Answered, Models};
-use super::outage::{self, Down, Unanswered};
+use super::model::Models;
+use super::outage;
 use super::team::Team;
 use super::tools::{self, Table};
 use crate::attempt::Work;
-use crate::journal::{Journal, JournalError, Made, Purse};
+use crate::journal::{Journal, Made, Purse};
 use crate::provider::mcp::Servers;
+use crate::provider::round::model::{CallFault, ModelCall, ModelRound};
 use crate::provider::{Control, Shared, elsewhere};
-
-/// The outcome of a call, without values of secrets: some servers repeat the key of a request in their answer.
-fn outcome(recorded: &Recorded, redactor: &Redactor) -> Result<Vec<u8>, StepFault> {
-    let mut value = serde_json::to_value(recorded).map_err(StepFault::Internal)?;
-    if redactor.json(&mut value) && Recorded::deserialize(&value).is_err() {
-        let text = "the answer consists of a secret where only certain words are allowed";
-        return Err(StepFault::Call(CallError::new(CallErrorKind::Answer, text)));
-    }
-    serde_json::to_vec(&value).map_err(StepFault::Internal)
-}
 
 /// The measurement that says whether tokens and costs are as the provider reports them.
 pub(in crate::provider) const USAGE: &str = "usage";
@@ -62,34 +50,6 @@ pub(super) struct Driver<'a, 'c> {
     pub(super) before: outage::Before,
     /// How long the attempt waits for providers.
     pub(super) outage_limit: outage::Limit,
-}
-
-/// Why a step has no outcome.
-pub(super) enum StepFault {
-    Call(CallError),
-    Down(Box<Down>),
-    Tools(Fault),
-    Journal(JournalError),
-    Internal(serde_json::Error),
-}
-
-impl From<JournalError> for StepFault {
-    fn from(error: JournalError) -> Self {
-        Self::Journal(error)
-    }
-}
-
-impl StepFault {
-    /// The fault of the job. Model calls that fail are not faults but events.
-    pub(super) fn into_fault(self) -> Fault {
-        match self {
-            Self::Call(error) => Fault::Turn(atlas_turn::Failure::Call(error)),
-            Self::Down(down) => Fault::Turn(atlas_turn::Failure::Call(down.error)),
-            Self::Tools(fault) => fault,
-            Self::Journal(error) => error.into(),
-            Self::Internal(error) => Fault::internal(error.to_string()),
-        }
-    }
 }
 
 /// The model of a contract.
@@ -308,89 +268,38 @@ impl Driver<'_, '_> {
         Ok(())
     }
 
-    /// Calls the model. While its provider is down, the job waits, and parks if that lasts.
+    /// Calls the model, unless the answer is recorded. While its provider is down, the job waits, and parks if that lasts.
     async fn call(&mut self, key: Key, turn: &mut Turn, models: Option<&Models>) -> Result<Event, Fault> {
-        let outage::Before { mut outage, steps } = std::mem::take(&mut self.before);
-        let (mut is_recorded, now) = (outage.is_some(), Arc::clone(&self.control.env.clock));
-        // The number of the call if there was no outage. It is the same in each attempt that gets this far.
-        let call = self.journal.next() - steps;
-        loop {
-            let (patience, tried) = (self.outage_limit.patience(outage.as_ref(), &*now), now.monotonic());
-            let down = match self.called((key, call), turn, models, patience).await? {
-                Ok(event) => return Ok(event),
-                Err(down) => down,
-            };
-            self.purse().free(StepKey(key.0)).await?;
-            let (wall, began) = (now.wall().0, now.monotonic());
-            self.journal.leave_out(began.saturating_sub(tried));
-            let outage = outage.get_or_insert_with(|| {
-                let why = self.control.secrets.redactor().text(&down.why);
-                down.begin(&why, &*now, self.outage_limit)
-            });
-            // The clock of an earlier attempt may have been ahead.
-            let again = outage.again(wall.max(self.journal.slept_until().0), down.named, down.random);
-            let again = again.filter(|_| !self.outage_limit.attempt_left(&*now).is_zero());
-            let Some(again) = again else { return Ok(Event::Failed(down.given_up(outage.age(wall)))) };
-            let pause = again.pause.as_secs_f64();
-            let text = format!("no model answered: {}; the next try is in {pause:.1} s", down.why);
-            self.control.say(StreamKind::Log, "warning", text).await;
-            if again.parks && !is_recorded {
-                let step = OutageStep { outage: outage.clone(), job: self.work.assignment.job.to_string() };
-                let outcome = serde_json::to_vec(&step).map_err(|error| Fault::internal(error.to_string()))?;
-                let key = StepKey(Outage::key(key).0);
-                self.journal.record(StepKind::Sleep, key, outcome, StepUsage::default()).await?;
-                is_recorded = true;
+        let outage::Before { outage, steps } = std::mem::take(&mut self.before);
+        let (number, step) = (self.journal.next(), StepKey(key.0));
+        let answered = match models {
+            Some(models) => {
+                let (clock, job) = (Arc::clone(&self.control.env.clock), self.work.assignment.job.to_string());
+                let (purse, outage_limit, asking) = (self.purse(), self.outage_limit, &*turn);
+                let settings = asking.settings();
+                let round = ModelRound { clock: &clock, job: &job, purse: &purse, outage_limit, settings, models };
+                let call = ModelCall {
+                    step,
+                    outage: StepKey(Outage::key(key).0),
+                    // The number of the call if there was no outage.
+                    idempotency_key: format!("{job}-{}", number - steps),
+                    request: &|| asking.request(),
+                };
+                round.answer(&mut self.journal, (&call, outage), &mut *self.control).await
             }
-            let left = Duration::from_micros(u64::try_from(again.at_us.saturating_sub(wall)).unwrap_or(0));
-            let waits = vec![Wait::Time { at: Timestamp(again.at_us) }];
-            self.journal.wait_on((waits, again.waited), now.sleep(left)).await?;
-            self.outage_limit.rest(again.pause, began, &*now).await;
-        }
-    }
-
-    /// Calls the model, unless the answer is recorded.
-    async fn called(
-        &mut self,
-        (key, call): (Key, u64),
-        turn: &mut Turn,
-        models: Option<&Models>,
-        patience: outage::Patience,
-    ) -> Result<Result<Event, Box<Down>>, Fault> {
-        let number = self.journal.next();
-        let (asking, purse) = (&*turn, self.purse());
-        let (control, job) = (&mut *self.control, self.work.assignment.job);
-        let make = move || async move {
-            let models = models.ok_or_else(|| StepFault::Tools(Fault::internal("no model was opened")))?;
-            let mut request = asking.request();
-            purse.reserve(StepKey(key.0), asking.settings(), &mut request).await?;
-            request.idempotency_key = Some(format!("{job}-{call}"));
-            let began = control.now();
-            let step = u32::try_from(number).unwrap_or(u32::MAX);
-            let clock = Arc::clone(&control.env.clock);
-            let called = models.call(&request, step, (&clock, &mut *control), patience).await;
-            let Answered { answer, place } = called.map_err(|unanswered| match unanswered {
-                Unanswered::Down(down) => StepFault::Down(down),
-                Unanswered::Failed(error) => StepFault::Call(error),
-            })?;
-            let CountedUsage { usage, .. } = asking.used(&answer);
-            let usage = StepUsage {
-                duration: Micros::from(control.now().saturating_sub(began)),
-                tokens_input: usage.input,
-                tokens_output: usage.output,
-                cost_nanodollars: asking.cost(place, &usage).0,
-            };
-            let outcome = outcome(&Recorded { place, answer }, control.secrets.redactor())?;
-            Ok(Made { outcome, usage })
+            None => {
+                let recorded = self.journal.recorded(StepKind::Model, step).await?;
+                Ok(recorded.ok_or_else(|| Fault::internal("no model was opened"))?)
+            }
         };
-        match self.journal.step(StepKind::Model, StepKey(key.0), make).await {
+        match answered {
             Ok(outcome) => {
                 let Recorded { place, answer } = read_step(&outcome, number)?;
                 turn.answered_by(place);
-                Ok(Ok(Event::Answered(Box::new(answer))))
+                Ok(Event::Answered(Box::new(answer)))
             }
-            Err(StepFault::Call(error)) => Ok(Ok(Event::Failed(error))),
-            Err(StepFault::Down(down)) => Ok(Err(down)),
-            Err(fault) => Err(fault.into_fault()),
+            Err(CallFault::Call(error)) => Ok(Event::Failed(error)),
+            Err(CallFault::Journal(error)) => Err(error.into()),
         }
     }
 

@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use atlas_env::{Clock, Entropy};
-use atlas_llm::client::{Backend, Client, CompletedCall, Failure, Http, Progress, Proxy, Target};
+use atlas_http::Proxy;
+use atlas_llm::client::{Backend, Client, CompletedCall, Failure, Http, Progress, Target};
 use atlas_llm::scripted::MODEL;
 use atlas_model::{Answer, CallError, CallErrorKind, Delta, Request, Retry};
 use atlas_types::{SecretText, StreamKind};
@@ -23,6 +24,7 @@ use crate::model_environment::Chosen;
 use crate::provider::login::Logins;
 use crate::provider::platform::Platform;
 use crate::provider::{Control, Shared};
+use crate::secrets::Secrets;
 
 /// Longest time of one try of a call, and between two pieces of its answer.
 const TRY_TIMEOUT: Duration = Duration::from_secs(300);
@@ -257,8 +259,16 @@ pub(in crate::provider) trait Listener: Send {
     /// Learns what happened in the call of a step.
     fn hear(&mut self, step: u32, news: News) -> impl Future<Output = ()> + Send;
 
+    /// Learns that a call of an MCP server began or ended.
+    fn hear_of_server(&mut self, _text: String) -> impl Future<Output = ()> + Send {
+        std::future::ready(())
+    }
+
     /// Removes a value from texts from now on.
     fn hide(&mut self, name: &str, value: SecretText);
+
+    /// The secrets of the attempt, as far as they are known.
+    fn secrets(&self) -> Secrets;
 }
 
 impl Listener for Control<'_> {
@@ -269,8 +279,16 @@ impl Listener for Control<'_> {
         }
     }
 
+    async fn hear_of_server(&mut self, text: String) {
+        self.say(StreamKind::Progress, "info", text).await;
+    }
+
     fn hide(&mut self, name: &str, value: SecretText) {
         Control::hide(self, name, value);
+    }
+
+    fn secrets(&self) -> Secrets {
+        self.secrets.clone()
     }
 }
 

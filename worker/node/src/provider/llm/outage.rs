@@ -61,16 +61,6 @@ impl From<CallError> for Unanswered {
     }
 }
 
-impl Unanswered {
-    /// The error of a job that does not wait.
-    pub(in crate::provider) fn into_error(self) -> CallError {
-        match self {
-            Self::Down(down) => down.error,
-            Self::Failed(error) => error,
-        }
-    }
-}
-
 impl Down {
     /// The outage, which begins now.
     pub(in crate::provider) fn begin(&self, why: &str, clock: &dyn Clock, limit: Limit) -> Outage {

@@ -3,9 +3,9 @@
 //! A tool comes from a source. Another source is one more variant of [`ToolSource`], with an arm where names are looked up
 //! and one where the calls of a round are made.
 
-mod call;
+pub(in crate::provider) mod call;
 pub(in crate::provider) mod help;
-pub(in crate::provider) mod remote;
+mod remote;
 
 use std::collections::BTreeMap;
 
@@ -69,8 +69,10 @@ pub(super) async fn resolve(
     }
     let Filling { tools, sources, warnings } = found;
     let legal = atlas_llm::names::legal(tools.iter().map(|(name, _)| name.as_str()));
-    let offered =
-        tools.into_iter().zip(legal).map(|((name, tool), legal)| OfferedTool { name, tool: Tool { name: legal, ..tool } });
+    let offered = tools
+        .into_iter()
+        .zip(legal)
+        .map(|((name, tool), legal)| OfferedTool { name, tool: Tool { name: legal, ..tool } });
     Ok(Table { offered: offered.collect(), sources, warnings })
 }
 
@@ -144,7 +146,7 @@ impl Filling {
 }
 
 /// Whether an agent uses a tool.
-fn wanted(wanted: Option<&[String]>, tool: &str) -> bool {
+pub(in crate::provider) fn wanted(wanted: Option<&[String]>, tool: &str) -> bool {
     let matches = |pattern: &String| match pattern.strip_suffix('*') {
         Some(start) => tool.starts_with(start),
         None => pattern == tool,

@@ -18,18 +18,15 @@ use serde_json::{Map, Value, json};
 use tokio::sync::mpsc;
 
 use crate::attempt::Work;
-use crate::journal::{Made, Purse, hashed};
+use crate::journal::{Book, Made, Purse, hashed};
 use crate::mailbox::Answer;
-use crate::provider::graph::book::Book;
-use crate::provider::graph::caller::{CallFault, Caller};
-use crate::provider::graph::host::Told;
-use crate::provider::graph::models::Callable;
-use crate::provider::graph::pass;
 use crate::provider::llm::drive::{ESTIMATED, USAGE};
 use crate::provider::llm::fault::Fault;
 use crate::provider::llm::fixed::{Fixed, Source};
 use crate::provider::llm::model::Models;
 use crate::provider::llm::outage::Limit;
+use crate::provider::round::caller::{Callable, Caller, Told, pass};
+use crate::provider::round::model::CallFault;
 use crate::provider::{Control, Shared};
 use crate::secrets::Secrets;
 
@@ -167,7 +164,7 @@ async fn open(
     let journal = shared.journal(&work.assignment);
     let budget = work.assignment.budget_nanodollars.map(NanoDollars);
     let purse = journal.purse(budget);
-    let book = Book::open(journal, Arc::clone(&shared.env.clock)).await?;
+    let (book, _) = Book::open(journal, Arc::clone(&shared.env.clock)).await?;
     let make = || async {
         let fixed = Fixed::of(&work.agent, &work.assignment.attachments, shared)?;
         let outcome = serde_json::to_vec(&fixed).map_err(|error| Fault::internal(error.to_string()))?;

@@ -46,14 +46,14 @@ const MOCK: &str = r#"
   text: '{"done": true}'
 "#;
 
-fn spec(notes: &std::path::Path) -> Value {
+pub(super) fn spec(notes: &std::path::Path) -> Value {
     json!({
         "transport": "stdio", "command": "python3", "args": ["-c", PROGRAM],
         "env": {"NOTES": notes.display().to_string()}, "effects": {"read": "pure"},
     })
 }
 
-fn with(assignment: Assignment, servers: &[(&str, Value)]) -> Assignment {
+pub(super) fn with(assignment: Assignment, servers: &[(&str, Value)]) -> Assignment {
     let server = |(name, spec): &(&str, Value)| AttachedServer {
         name: (*name).to_owned(),
         spec: Arc::from(spec.to_string().into_bytes()),

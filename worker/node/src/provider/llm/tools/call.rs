@@ -8,25 +8,25 @@ use atlas_model::ToolCall as Asked;
 use atlas_secrets::Redactor;
 use atlas_turn::record::{ChildEnd as End, OwnStep, RUN, RoundStep, Spawn, round_step};
 use atlas_turn::{Key, Outcome, Permits, ToolReturn};
-use atlas_types::{Micros, StepKey, StepKind, StepUsage};
+use atlas_types::{StepKey, StepKind};
 use futures::future::{BoxFuture, FutureExt as _};
-use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 use serde_json::value::RawValue;
 
-use super::super::drive::{Driver, StepFault};
+use super::super::drive::Driver;
 use super::super::fault::Fault;
 use super::super::fixed::Fixed;
 use super::super::loki_agent::{Launcher, LokiAgent};
 use super::super::model::Models;
 use super::{Sources, stopped};
-use crate::journal::{ChildCall, ChildEnd, Made, hashed};
+use crate::journal::{ChildCall, ChildEnd, hashed};
 use crate::mailbox::Answer;
 use crate::provider::mcp::Servers;
 use crate::provider::platform::{Platform, ToolSource};
 use crate::provider::redacted;
+use crate::provider::round::together;
 
 /// Most bytes of a result that is recorded. The model gets fewer.
-pub(super) const RESULT_BYTES_MAX: usize = 256 << 10;
+pub(in crate::provider) const RESULT_BYTES_MAX: usize = 256 << 10;
 
 /// Calls a tool of the platform for the model.
 async fn returned(
@@ -112,20 +112,15 @@ impl Driver<'_, '_> {
         let clock = Arc::clone(&self.control.env.clock);
         let (loki, launcher) = (self.loki.as_ref(), self.launcher());
         let make = || async move {
-            let began = clock.monotonic();
             let mut asked: Vec<BoxFuture<'_, Result<ToolReturn, Fault>>> = Vec::with_capacity(calls.len());
             for (place, call) in calls.iter().enumerate() {
                 let is_own = sources.get(&call.name) == Some(&ToolSource::Own);
                 let own = loki.filter(|_| is_own).map(|loki| (loki, &launcher));
                 asked.push(returned((&platform, own), call, hashed(&(number, key.0, place)), redactor).boxed());
             }
-            let returned: Vec<ToolReturn> =
-                stream::iter(asked).buffered(parallel.max(1)).try_collect().await.map_err(StepFault::Tools)?;
-            let duration = Micros::from(clock.monotonic().saturating_sub(began));
-            let outcome = serde_json::to_vec(&returned).map_err(StepFault::Internal)?;
-            Ok::<_, StepFault>(Made { outcome, usage: StepUsage { duration, ..StepUsage::default() } })
+            together(asked, parallel, &*clock).await
         };
-        let outcome = self.journal.step(StepKind::Tools, key, make).await.map_err(StepFault::into_fault)?;
+        let outcome = self.journal.step(StepKind::Tools, key, make).await?;
         serde_json::from_slice(&outcome)
             .map_err(|error| Fault::internal(format!("step {number} is not readable: {error}")))
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use atlas_model::{Message, Request, ToolCall as Asked};
 use atlas_supervisor::{AgentId, Answer, Envelope, Payload, Summary, WaitCause, messages};
 use atlas_turn::record::{HelpOutcome, StopOutcome as MayStop};
-use atlas_turn::{Key, Outcome, ToolReturn, Turn, CountedUsage, used};
+use atlas_turn::{Key, Outcome, ToolReturn};
 use atlas_types::{Micros, StepKey, StepKind, StepUsage, StreamKind, Timestamp, Wait};
 use futures::future::BoxFuture;
 use serde::{Deserialize, Serialize};
@@ -15,13 +15,14 @@ use serde_json::Value;
 use super::super::drive::{Driver, ESTIMATED, USAGE};
 use super::super::fault::Fault;
 use super::super::fixed::Fixed;
-use super::super::model::{Answered, Models};
-use super::super::outage::{Patience, Unanswered};
+use super::super::model::Models;
+use super::super::outage::Patience;
 use super::super::team::{self, CallPlace, News, Team, TeamCalls};
 use super::stopped;
-use crate::journal::{Asker, Received, hashed};
+use crate::journal::{Asker, Received, Steps as _, hashed};
 use crate::provider::platform::Stopped;
 use crate::provider::redacted;
+use crate::provider::round::model::{CallFault, ModelRound, PaidCall, TryFault};
 
 /// The tool that reads messages.
 pub(in crate::provider) const INBOX: &str = "agent__check_inbox";
@@ -260,30 +261,24 @@ impl Driver<'_, '_> {
             idempotency_key: Some(format!("{}-{number}", self.work.assignment.job)),
             ..Request::default()
         };
-        self.purse().reserve(key, &fixed.settings, &mut request).await?;
-        let began = self.control.now();
-        let clock = Arc::clone(&self.control.env.clock);
-        let step = u32::try_from(number).unwrap_or(u32::MAX);
-        let called = models.call(&request, step, (&clock, &mut *self.control), Patience::default()).await;
-        let duration = Micros::from(self.control.now().saturating_sub(began));
-        Ok(match called.map_err(Unanswered::into_error) {
-            Ok(Answered { answer, place }) => {
-                let text = answer.text();
-                let CountedUsage { usage, estimated } = used(&fixed.settings, || request.clone(), &answer);
+        let (clock, job) = (Arc::clone(&self.control.env.clock), self.work.assignment.job.to_string());
+        let (purse, outage_limit, settings) = (self.purse(), self.outage_limit, &fixed.settings);
+        let round = ModelRound { clock: &clock, job: &job, purse: &purse, outage_limit, settings, models };
+        let (began, place) = (self.control.now(), (key, self.journal.number(key)));
+        let called = round.paid(place, &mut request, Patience::default(), &mut *self.control).await;
+        Ok(match called.map_err(TryFault::into_fault) {
+            Ok(PaidCall { answered, usage, estimated }) => {
+                let text = answered.answer.text();
                 if estimated {
                     self.metadata.insert(USAGE.to_owned(), ESTIMATED.into());
                 }
-                let usage = StepUsage {
-                    duration,
-                    tokens_input: usage.input,
-                    tokens_output: usage.output,
-                    cost_nanodollars: Turn::new(fixed.settings.clone()).cost(place, &usage).0,
-                };
                 (summary.result(Some(text).filter(|text| !text.trim().is_empty())), usage)
             }
-            Err(error) => {
+            Err(CallFault::Journal(error)) => return Err(error.into()),
+            Err(CallFault::Call(error)) => {
                 let text = format!("the output of a helper was not summarised, and is whole: {error}");
                 self.control.say(StreamKind::Log, "warning", text).await;
+                let duration = Micros::from(self.control.now().saturating_sub(began));
                 (summary.result(None), StepUsage { duration, ..StepUsage::default() })
             }
         })

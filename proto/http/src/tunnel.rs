@@ -11,20 +11,20 @@ const HEAD_BYTES_MAX: usize = 8 << 10;
 /// The answer of a proxy that opens no tunnel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the proxy answered CONNECT with the status {status}")]
-pub(super) struct Refused {
+pub(crate) struct Refused {
     status: u16,
 }
 
 impl Refused {
-    /// Whether the proxy refuses in the same way until somebody changes its settings or those of the model: it wants a password or forbids
+    /// Whether the proxy refuses in the same way until somebody changes its settings or those of the server: it wants a password or forbids
     /// the address. Statuses of an overload, and of a server behind it that does not answer, pass by themselves.
-    pub(super) fn is_lasting(self) -> bool {
+    pub(crate) fn is_lasting(self) -> bool {
         !matches!(self.status, 408 | 425 | 429 | 500..)
     }
 }
 
 /// Asks the proxy at the other end of a connection for a tunnel. What follows goes to the target.
-pub(super) async fn open(
+pub(crate) async fn open(
     connection: &mut (impl AsyncRead + AsyncWrite + Unpin),
     target: &Uri,
     authorization: Option<&str>,

@@ -5,20 +5,18 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use async_trait::async_trait;
 use atlas_env::Clock;
-use atlas_graph_run::Piece;
 use atlas_types::{SpawnStep, StepKey, StepKind, StepUsage, Timestamp, Wait};
-use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde::Serialize;
+use serde_json::Value;
 use tokio::sync::{Mutex as AsyncMutex, Notify};
 
-use super::helpers::HelpStep;
-use crate::journal::{Asker, Begun, ChildCall, Journal, JournalError, Made, Received, hashed};
+use super::steps::{self, Steps};
+use super::{Asker, Begun, ChildCall, Journal, JournalError, Made, Received, hashed};
 use crate::mailbox::Answer;
 
 /// The journal of a run.
-pub(in crate::provider) struct Book {
+pub(crate) struct Book {
     journal: AsyncMutex<Journal>,
     asker: Asker,
     clock: Arc<dyn Clock>,
@@ -33,10 +31,6 @@ pub(in crate::provider) struct Book {
 #[derive(Default)]
 struct Inside {
     known: BTreeMap<StepKey, Arc<[u8]>>,
-    /// Values that people set, by the super-step before which they count.
-    set: BTreeMap<u64, Map<String, Value>>,
-    /// Recorded calls about helpers, in their order.
-    helped: Vec<(StepKey, HelpStep)>,
     /// How often equal requests were made.
     repeats: BTreeMap<StepKey, u32>,
     /// Pieces of work that were begun and do not wait.
@@ -71,11 +65,8 @@ struct Awaited {
     since: Option<Duration>,
 }
 
-/// The outcome of a step with values that a person set.
-#[derive(Deserialize)]
-struct SetStep {
-    set: Map<String, Value>,
-}
+/// A step that an earlier attempt recorded: its kind, its key and its outcome.
+pub(crate) type RecordedStep = (StepKind, StepKey, Arc<[u8]>);
 
 /// Most waits of a parked job.
 const WAITS_MAX: usize = 64;
@@ -84,32 +75,28 @@ const WAITS_MAX: usize = 64;
 const PAUSE: Duration = Duration::from_millis(100);
 
 impl Book {
-    /// Reads what earlier attempts recorded.
-    pub(in crate::provider) async fn open(mut journal: Journal, clock: Arc<dyn Clock>) -> Result<Self, JournalError> {
+    /// The book of an attempt, and what earlier attempts recorded, in its order.
+    pub(crate) async fn open(
+        mut journal: Journal,
+        clock: Arc<dyn Clock>,
+    ) -> Result<(Self, Vec<RecordedStep>), JournalError> {
         let recorded = journal.drain().await?;
-        let mut set: BTreeMap<u64, Map<String, Value>> = BTreeMap::new();
-        let mut helped = Vec::new();
-        for (number, (_, key, outcome)) in recorded.iter().enumerate() {
-            if let Some(step) = HelpStep::of(outcome) {
-                let step = step.map_err(|error| JournalError::Unreadable { step: number as u64, error })?;
-                journal.note_read(step.read());
-                helped.push((*key, step));
-            }
-            let Some(before) = key.is_set_before() else { continue };
-            let read: Result<SetStep, _> = serde_json::from_slice(outcome);
-            let values = read.map_err(|error| JournalError::Unreadable { step: before, error })?.set;
-            set.entry(before).or_default().extend(values);
-        }
-        let known = recorded.into_iter().map(|(_, key, outcome)| (key, outcome)).collect();
-        Ok(Self {
+        let known = recorded.iter().map(|(_, key, outcome)| (*key, Arc::clone(outcome))).collect();
+        let book = Self {
             asker: journal.asker(),
             clock,
             slept_until: journal.slept_until(),
             journal: AsyncMutex::new(journal),
-            inside: Mutex::new(Inside { known, set, helped, ..Inside::default() }),
+            inside: Mutex::new(Inside { known, ..Inside::default() }),
             changed: Notify::new(),
             failed: Notify::new(),
-        })
+        };
+        Ok((book, recorded))
+    }
+
+    /// Notes that recorded steps have read so many messages.
+    pub(crate) async fn note_read(&self, read: u64) {
+        self.journal.lock().await.note_read(read);
     }
 
     fn inside(&self) -> MutexGuard<'_, Inside> {
@@ -124,18 +111,8 @@ impl Book {
         inside
     }
 
-    /// Values that people set in the state of the run.
-    pub(super) fn set(&self) -> BTreeMap<u64, Map<String, Value>> {
-        self.inside().set.clone()
-    }
-
-    /// Calls about helpers that earlier attempts recorded, in their order.
-    pub(super) fn take_helped(&self) -> Vec<(StepKey, HelpStep)> {
-        std::mem::take(&mut self.inside().helped)
-    }
-
     /// The outcome of a step: the recorded one, or that of `make`, once it is recorded.
-    pub(in crate::provider) async fn step<F, E>(
+    pub(crate) async fn step<F, E>(
         &self,
         kind: StepKind,
         key: StepKey,
@@ -145,19 +122,16 @@ impl Book {
         F: Future<Output = Result<Made, E>>,
         E: From<JournalError>,
     {
-        if let Some(outcome) = self.known(key) {
-            return Ok(outcome);
-        }
-        let Made { outcome, usage } = make().await?;
-        Ok(self.record(kind, key, outcome, usage).await?)
+        let mut steps = self;
+        steps::once(&mut steps, (kind, key), make).await
     }
 
     /// A recorded outcome.
-    pub(super) fn known(&self, key: StepKey) -> Option<Arc<[u8]>> {
+    pub(crate) fn known(&self, key: StepKey) -> Option<Arc<[u8]>> {
         self.inside().known.get(&key).cloned()
     }
 
-    pub(super) async fn record(
+    pub(crate) async fn record(
         &self,
         kind: StepKind,
         key: StepKey,
@@ -170,7 +144,7 @@ impl Book {
     }
 
     /// Takes all messages that the job has now, and records what `make` says of them.
-    pub(super) async fn read_messages(
+    pub(crate) async fn read_messages(
         &self,
         key: StepKey,
         make: impl FnOnce(Vec<Received>) -> Result<Vec<u8>, JournalError>,
@@ -185,12 +159,12 @@ impl Book {
     }
 
     /// Begins waits for jobs and people.
-    pub(super) fn asker(&self) -> &Asker {
+    pub(crate) fn asker(&self) -> &Asker {
         &self.asker
     }
 
     /// The key of a request. An equal request of the same work has another one.
-    pub(in crate::provider) fn key(&self, asked: &impl Serialize) -> StepKey {
+    pub(crate) fn key(&self, asked: &impl Serialize) -> StepKey {
         let key = hashed(asked);
         let count = {
             let mut inside = self.inside();
@@ -202,7 +176,7 @@ impl Book {
     }
 
     /// Begins a piece of work, which goes on until what is returned is dropped. Before the only one, the job may leave a node that drains.
-    pub(super) async fn begin(&self) -> Result<Working<'_>, JournalError> {
+    pub(crate) async fn begin(&self) -> Result<Working<'_>, JournalError> {
         let mut working = Working { book: self, counts: false };
         working.count(true);
         let alone = {
@@ -218,17 +192,17 @@ impl Book {
     }
 
     /// Runs a job, and waits for its end.
-    pub(super) async fn child(&self, key: StepKey, call: ChildCall) -> Result<Answer, JournalError> {
+    pub(crate) async fn child(&self, key: StepKey, call: ChildCall) -> Result<Answer, JournalError> {
         self.answer(self.asker.child(SpawnStep { number: 0, key }, call).await?).await
     }
 
     /// Cancels a job that [`child`](Self::child) waited for.
-    pub(super) async fn cancel(&self, key: StepKey) -> Result<(), JournalError> {
+    pub(crate) async fn cancel(&self, key: StepKey) -> Result<(), JournalError> {
         self.asker.cancel(SpawnStep { number: 0, key }).await
     }
 
     /// Asks people, and waits for the answer.
-    pub(super) async fn question(&self, key: StepKey, tool: &str, arguments: &Value) -> Result<Answer, JournalError> {
+    pub(crate) async fn question(&self, key: StepKey, tool: &str, arguments: &Value) -> Result<Answer, JournalError> {
         self.answer(self.asker.question(key, tool, arguments).await?).await
     }
 
@@ -237,19 +211,19 @@ impl Book {
     }
 
     /// A piece of work calls a model, as long as it keeps what is returned.
-    pub(super) fn calling(&self) -> Calling<'_> {
+    pub(crate) fn calling(&self) -> Calling<'_> {
         let mut inside = self.changing();
         inside.calls += 1;
         Calling { book: self, began: inside.only_called }
     }
 
     /// A piece of work waits for `over`, which is one of these. It goes on only if the job is not parked meanwhile.
-    pub(super) async fn wait<T>(&self, waits: Vec<Wait>, over: impl Future<Output = T>) -> T {
+    pub(crate) async fn wait<T>(&self, waits: Vec<Wait>, over: impl Future<Output = T>) -> T {
         self.awaited(Awaited { waits, since: None }, over).await
     }
 
     /// The same, for a wait that began at a time of the monotonic clock.
-    pub(super) async fn wait_since<T>(&self, waits: Vec<Wait>, since: Duration, over: impl Future<Output = T>) -> T {
+    pub(crate) async fn wait_since<T>(&self, waits: Vec<Wait>, since: Duration, over: impl Future<Output = T>) -> T {
         self.awaited(Awaited { waits, since: Some(since) }, over).await
     }
 
@@ -273,13 +247,13 @@ impl Book {
     }
 
     /// Ends the attempt with an error.
-    pub(super) fn fail(&self, error: JournalError) {
+    pub(crate) fn fail(&self, error: JournalError) {
         self.inside().failure.get_or_insert(error);
         self.failed.notify_one();
     }
 
     /// The error that ends the attempt.
-    pub(super) async fn failure(&self) -> JournalError {
+    pub(crate) async fn failure(&self) -> JournalError {
         loop {
             self.failed.notified().await;
             if let Some(error) = self.inside().failure.take() {
@@ -288,13 +262,8 @@ impl Book {
         }
     }
 
-    /// The latest time for which the job was parked and that has come.
-    pub(super) fn slept_until(&self) -> Timestamp {
-        self.slept_until
-    }
-
     /// Lets the job park while all its work waits. Ends only with an error.
-    pub(super) async fn park(&self) -> JournalError {
+    pub(crate) async fn park(&self) -> JournalError {
         // What the leader said is over. It is asked for that again only after the usual time.
         let mut over = Vec::new();
         loop {
@@ -339,7 +308,7 @@ impl Book {
 }
 
 /// A piece of work that was begun. It ends when this is dropped, also because the work is cancelled.
-pub(super) struct Working<'b> {
+pub(crate) struct Working<'b> {
     book: &'b Book,
     /// Whether it is one of those that are active.
     counts: bool,
@@ -356,13 +325,61 @@ impl Working<'_> {
     }
 }
 
-#[async_trait]
-impl Piece for Working<'_> {
-    fn rests(&mut self) {
+/// Steps are found by their keys, so it does not matter in which order they are asked for.
+impl<'b> Steps for &'b Book {
+    type Trial = Calling<'b>;
+
+    async fn recorded(&mut self, _: StepKind, key: StepKey) -> Result<Option<Arc<[u8]>>, JournalError> {
+        Ok(self.known(key))
+    }
+
+    /// The job leaves when work begins of which there is no other.
+    async fn may_leave(&mut self) -> Result<(), JournalError> {
+        Ok(())
+    }
+
+    async fn record(
+        &mut self,
+        kind: StepKind,
+        key: StepKey,
+        outcome: Vec<u8>,
+        usage: StepUsage,
+    ) -> Result<Arc<[u8]>, JournalError> {
+        Book::record(self, kind, key, outcome, usage).await
+    }
+
+    /// Work at the same time has numbers of its own.
+    fn number(&self, key: StepKey) -> u32 {
+        u32::from_be_bytes([key.0[0], key.0[1], key.0[2], key.0[3]])
+    }
+
+    fn trial(&mut self) -> Calling<'b> {
+        self.calling()
+    }
+
+    async fn in_vain(&mut self, trial: Calling<'b>) {
+        trial.was_in_vain().await;
+    }
+
+    async fn wait_until(&mut self, at: Timestamp, left: Duration, waited: Duration) -> Result<(), JournalError> {
+        let since = self.clock.monotonic().saturating_sub(waited);
+        self.wait_since(vec![Wait::Time { at }], since, self.clock.sleep(left)).await;
+        Ok(())
+    }
+
+    fn slept_until(&self) -> Timestamp {
+        self.slept_until
+    }
+}
+
+impl Working<'_> {
+    /// It only waits for other work from now on.
+    pub(crate) fn rests(&mut self) {
         self.count(false);
     }
 
-    async fn goes_on(&mut self) {
+    /// It goes on, unless the job is parked.
+    pub(crate) async fn goes_on(&mut self) {
         if !self.counts {
             self.count(true);
             // The leader may have been asked to park the job, as in a wait that is over.
@@ -378,7 +395,7 @@ impl Drop for Working<'_> {
 }
 
 /// A piece of work that calls a model.
-pub(super) struct Calling<'b> {
+pub(crate) struct Calling<'b> {
     book: &'b Book,
     /// For how long all work had only called models.
     began: Duration,
@@ -386,7 +403,7 @@ pub(super) struct Calling<'b> {
 
 impl Calling<'_> {
     /// The provider is down: the job has only waited for it, but for the time in which other work of it went on.
-    pub(super) async fn was_in_vain(self) {
+    pub(crate) async fn was_in_vain(self) {
         let time = {
             let mut inside = self.book.changing();
             let now = inside.only_called;

@@ -1,4 +1,4 @@
-//! Keys of providers in memory.
+//! Keys in memory.
 
 use std::fmt;
 

@@ -7,13 +7,16 @@ use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 use rustls::{ClientConfig, RootCertStore};
 
-/// The authorities that may sign the certificates of servers: those of the system, and others that the operator adds. Cheap to clone.
+/// The authorities that may sign the certificates of servers: those of the system, and others that the operator adds; or given ones alone. Cheap
+/// to clone.
 #[derive(Clone, Default)]
 pub struct Trust(Arc<Inner>);
 
 #[derive(Default)]
 struct Inner {
     added: Vec<CertificateDer<'static>>,
+    /// Whether the system's authorities do not count.
+    alone: bool,
     /// Reading the system's certificates takes milliseconds, so it is done once, for the first connection that needs them.
     made: OnceLock<Result<ClientConfig, rustls::Error>>,
 }
@@ -29,26 +32,38 @@ impl Trust {
         let mut added = Vec::new();
         for certificate in CertificateDer::pem_slice_iter(pem) {
             let certificate = certificate.map_err(|error| TrustError(format!("a certificate is damaged: {error}")))?;
-            let mut roots = RootCertStore::empty();
-            let accepted = roots.add(certificate.clone());
+            let accepted = Self::check(&certificate);
             accepted.map_err(|error| TrustError(format!("a certificate cannot be used: {error}")))?;
             added.push(certificate);
         }
         if added.is_empty() {
             return Err(TrustError("it contains no certificate in the PEM format".to_owned()));
         }
-        Ok(Self(Arc::new(Inner { added, made: OnceLock::new() })))
+        Ok(Self(Arc::new(Inner { added, ..Inner::default() })))
+    }
+
+    /// These authorities alone, without those that cannot be used.
+    pub fn only(certificates: impl IntoIterator<Item = CertificateDer<'static>>) -> Self {
+        let added = certificates.into_iter().collect();
+        Self(Arc::new(Inner { added, alone: true, ..Inner::default() }))
+    }
+
+    /// Whether a certificate can be that of an authority.
+    pub fn check(certificate: &CertificateDer<'static>) -> Result<(), rustls::Error> {
+        RootCertStore::empty().add(certificate.clone())
     }
 
     /// The settings of TLS. A machine without any authority can still reach its own servers over plain HTTP.
-    pub(super) fn config(&self) -> Result<ClientConfig, rustls::Error> {
+    pub(crate) fn config(&self) -> Result<ClientConfig, rustls::Error> {
         self.0.made.get_or_init(|| self.make()).clone()
     }
 
     fn make(&self) -> Result<ClientConfig, rustls::Error> {
         let mut roots = RootCertStore::empty();
-        // Systems keep certificates that no program accepts any more; the others still count.
-        roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+        if !self.0.alone {
+            // Systems keep certificates that no program accepts any more; the others still count.
+            roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+        }
         roots.add_parsable_certificates(self.0.added.iter().cloned());
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let builder = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions()?;
@@ -58,7 +73,10 @@ impl Trust {
 
 impl fmt::Debug for Trust {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "the system's authorities and {} more", self.0.added.len())
+        match (self.0.alone, self.0.added.len()) {
+            (true, given) => write!(f, "{given} given authorities"),
+            (false, more) => write!(f, "the system's authorities and {more} more"),
+        }
     }
 }
 

@@ -1,7 +1,9 @@
-//! Connections to providers of models and to MCP servers: through the network of [`Env`], an optional proxy, and TLS.
+//! Connections to other servers: by a network, through an optional proxy, and with TLS.
 
 use std::error::Error;
+use std::fmt;
 use std::io;
+use std::net::IpAddr;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -9,24 +11,22 @@ use std::time::Duration;
 
 use atlas_env::{Clock, Env, Net};
 use http::Uri;
+use hyper::body::Body;
 use hyper::rt::{Read, ReadBufCursor, Write};
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder, MaybeHttpsStream};
+use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::proxy::SocksV5;
-use hyper_util::client::legacy::connect::{Connected, Connection};
-use hyper_util::rt::TokioIo;
+use hyper_util::client::legacy::connect::{Connected, Connection, HttpConnector};
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use tower_service::Service;
 
-use super::limited;
-use super::proxy::Proxy;
-use super::trust::Trust;
-use super::tunnel;
-use crate::Secret;
+use crate::{Proxy, Secret, Trust, limited, tunnel};
 
 type BoxError = Box<dyn Error + Send + Sync>;
 type Connecting<T> = Pin<Box<dyn Future<Output = Result<T, BoxError>> + Send>>;
 
-/// Maximum time of a connection's set-up: name, TCP, proxy and TLS together.
-pub(super) const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// The usual maximum time of a connection's set-up: name, TCP, proxy and TLS together.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The errors of proxies of SOCKS.
 type SocksError = <SocksV5<Dial> as Service<Uri>>::Error;
@@ -37,7 +37,7 @@ const SOCKS_OUTAGES: [&str; 5] =
 
 /// Whether a request without an answer would fail in the same way once more, because of settings and not of an outage: the proxy wants
 /// a password or forbids the address, the two sides do not agree on TLS, the answer is not HTTP, or the system forbids the connection.
-pub(super) fn is_lasting(error: &(dyn Error + 'static)) -> bool {
+pub fn is_lasting(error: &(dyn Error + 'static)) -> bool {
     use io::ErrorKind::{InvalidData, InvalidInput, PermissionDenied};
     let mut next = Some(error);
     while let Some(error) = next {
@@ -63,20 +63,68 @@ pub(super) fn is_lasting(error: &(dyn Error + 'static)) -> bool {
     false
 }
 
+/// Versions of HTTP that are spoken over TLS.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Versions {
+    One,
+    Two,
+    Both,
+}
+
+/// How connections are opened.
+pub struct ConnectOptions<'a> {
+    pub dial: Dial,
+    pub proxy: &'a Proxy,
+    /// Whose certificates are accepted.
+    pub trust: &'a Trust,
+    pub versions: Versions,
+    /// Maximum time of a connection's set-up: name, TCP, proxy and TLS together. None if the caller limits more than that.
+    pub limit: Option<(Arc<dyn Clock>, Duration)>,
+}
+
 /// A connector for one proxy setting.
 #[derive(Clone)]
 pub struct Connector {
     https: HttpsConnector<Route>,
-    clock: Arc<dyn Clock>,
+    limit: Option<(Arc<dyn Clock>, Duration)>,
+}
+
+/// A client that keeps unused connections open for this time.
+pub fn pool<B>(connector: Connector, idle: Duration) -> Client<Connector, B>
+where
+    B: Body + Send,
+    B::Data: Send,
+{
+    let mut builder = Client::builder(TokioExecutor::new());
+    builder.pool_idle_timeout(idle).pool_timer(TokioTimer::new()).timer(TokioTimer::new());
+    builder.build(connector)
 }
 
 impl Connector {
-    /// Connections through `proxy`, to servers whose certificates `trust` accepts.
+    /// Connections as servers outside the cluster are usually reached: by the network of the environment, within 10 s, in both versions.
     pub fn new(env: &Env, proxy: &Proxy, trust: &Trust) -> Result<Self, BoxError> {
-        let route = Route::new(Dial { net: Arc::clone(&env.net) }, proxy);
+        let limit = Some((Arc::clone(&env.clock), CONNECT_TIMEOUT));
+        let dial = Dial::net(Arc::clone(&env.net), |_| Ok(()));
+        Self::with(ConnectOptions { dial, proxy, trust, versions: Versions::Both, limit })
+    }
+
+    /// Connections as the options say.
+    pub fn with(options: ConnectOptions<'_>) -> Result<Self, BoxError> {
+        let ConnectOptions { dial, proxy, trust, versions, limit } = options;
+        let route = Route::new(dial, proxy);
         let builder = HttpsConnectorBuilder::new().with_tls_config(trust.config()?).https_or_http();
-        let https = builder.enable_http1().enable_http2().wrap_connector(route);
-        Ok(Self { https, clock: Arc::clone(&env.clock) })
+        let https = match versions {
+            Versions::One => builder.enable_http1().wrap_connector(route),
+            Versions::Two => builder.enable_http2().wrap_connector(route),
+            Versions::Both => builder.enable_http1().enable_http2().wrap_connector(route),
+        };
+        Ok(Self { https, limit })
+    }
+}
+
+impl fmt::Debug for Connector {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Connector")
     }
 }
 
@@ -91,10 +139,11 @@ impl Service<Uri> for Connector {
 
     fn call(&mut self, target: Uri) -> Self::Future {
         let connecting = self.https.call(target);
-        let clock = Arc::clone(&self.clock);
+        let Some((clock, limit)) = self.limit.clone() else { return Box::pin(connecting) };
         Box::pin(async move {
-            let timed_out = || io::Error::new(io::ErrorKind::TimedOut, "no connection within 10 s");
-            limited(&*clock, CONNECT_TIMEOUT, connecting).await.unwrap_or_else(|| Err(timed_out().into()))
+            let timed_out =
+                || io::Error::new(io::ErrorKind::TimedOut, format!("no connection within {} s", limit.as_secs_f64()));
+            limited(&*clock, limit, connecting).await.unwrap_or_else(|| Err(timed_out().into()))
         })
     }
 }
@@ -162,8 +211,29 @@ fn with_port(target: Uri) -> Uri {
 
 /// Opens TCP connections.
 #[derive(Clone)]
-struct Dial {
-    net: Arc<dyn Net>,
+pub struct Dial(Way);
+
+#[derive(Clone)]
+enum Way {
+    Net { net: Arc<dyn Net>, screen: fn(IpAddr) -> io::Result<()> },
+    Machine(HttpConnector),
+}
+
+impl Dial {
+    /// By a network, also a simulated one. `screen` refuses addresses: it sees the address after its name was resolved and the connection was
+    /// opened, so that no second resolution can lead elsewhere. Nothing has been sent then.
+    pub fn net(net: Arc<dyn Net>, screen: fn(IpAddr) -> io::Result<()>) -> Self {
+        Self(Way::Net { net, screen })
+    }
+
+    /// By the machine. If a name has several addresses, the next one is tried while one is silent; they share this time.
+    pub fn machine(timeout: Option<Duration>) -> Self {
+        let mut connector = HttpConnector::new();
+        connector.set_connect_timeout(timeout);
+        connector.enforce_http(false);
+        connector.set_nodelay(true);
+        Self(Way::Machine(connector))
+    }
 }
 
 impl Service<Uri> for Dial {
@@ -172,11 +242,21 @@ impl Service<Uri> for Dial {
     type Future = Connecting<Stream>;
 
     fn poll_ready(&mut self, _cx: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
-        Poll::Ready(Ok(()))
+        Poll::Ready(Ok(())) // as both ways
     }
 
     fn call(&mut self, target: Uri) -> Self::Future {
-        let net = Arc::clone(&self.net);
+        let (net, screen) = match &mut self.0 {
+            Way::Net { net, screen } => (Arc::clone(net), *screen),
+            Way::Machine(connector) => {
+                let connecting = connector.call(target);
+                return Box::pin(async move {
+                    let stream = connecting.await?.into_inner();
+                    let peer = stream.peer_addr()?;
+                    Ok(Stream(TokioIo::new(atlas_env::Connection::new(stream, peer))))
+                });
+            }
+        };
         Box::pin(async move {
             let host = target.host().ok_or("the address names no host")?;
             let port = target.port_u16().unwrap_or(match target.scheme_str() {
@@ -185,6 +265,7 @@ impl Service<Uri> for Dial {
                 _ => 80,
             });
             let connection = net.connect(&format!("{host}:{port}")).await?;
+            screen(connection.peer().ip())?;
             Ok(Stream(TokioIo::new(connection)))
         })
     }

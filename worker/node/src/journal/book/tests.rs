@@ -41,7 +41,7 @@ async fn book() -> (Book, mpsc::Receiver<SlotEvent>) {
 async fn book_in(env: Env) -> (Book, mpsc::Receiver<SlotEvent>) {
     let (told, hears) = mpsc::channel(16);
     let clock = Arc::clone(&env.clock);
-    (Book::open(Journal::heard_by(told, env), clock).await.expect("a book"), hears)
+    (Book::open(Journal::heard_by(told, env), clock).await.expect("a book").0, hears)
 }
 
 /// Where the answer to the wait of the job goes.

@@ -2,14 +2,14 @@
 //!
 //! Lines end with CR, LF or CRLF, and an empty line ends an event. Bytes may arrive split at any place, inside a character too.
 
-use crate::bounds::EVENT_BYTES_MAX;
-
 /// Bytes that are kept of lines that are no fields.
 const STRAY_BYTES_MAX: usize = 1024;
 
-/// One event of a stream. Its `id` and `retry` are for browsers that reconnect, and are not kept.
+/// One event of a stream. Its `retry` is for browsers that reconnect, and is not kept.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Event {
+pub struct ServerEvent {
+    /// The field `id`, with which another connection continues after this event; empty if there is none.
+    pub id: String,
     /// The field `event`; empty if there is none.
     pub name: String,
     /// The fields `data`, joined with line feeds.
@@ -28,7 +28,7 @@ pub struct TooLarge {
 pub struct Parser {
     bytes_max: usize,
     line: Vec<u8>,
-    event: Event,
+    event: ServerEvent,
     has_data: bool,
     /// The last byte was a carriage return: a line feed now belongs to it.
     after_return: bool,
@@ -38,19 +38,13 @@ pub struct Parser {
     stray: Vec<u8>,
 }
 
-impl Default for Parser {
-    fn default() -> Self {
-        Self::new(EVENT_BYTES_MAX)
-    }
-}
-
 impl Parser {
     /// A parser that refuses events of more than `bytes_max` bytes.
     pub fn new(bytes_max: usize) -> Self {
         Self {
             bytes_max,
             line: Vec::new(),
-            event: Event::default(),
+            event: ServerEvent::default(),
             has_data: false,
             after_return: false,
             first: true,
@@ -59,7 +53,7 @@ impl Parser {
     }
 
     /// Adds the events that end in `bytes` to `events`, those before an error too.
-    pub fn push(&mut self, bytes: &[u8], events: &mut Vec<Event>) -> Result<(), TooLarge> {
+    pub fn push(&mut self, bytes: &[u8], events: &mut Vec<ServerEvent>) -> Result<(), TooLarge> {
         let mut rest = bytes;
         while !rest.is_empty() {
             if std::mem::take(&mut self.after_return) && rest[0] == b'\n' {
@@ -79,7 +73,7 @@ impl Parser {
     }
 
     /// The event that the end of the stream cut off, if it has data. Some servers leave out the last empty line.
-    pub fn end(&mut self) -> Option<Event> {
+    pub fn end(&mut self) -> Option<ServerEvent> {
         let last = if self.line.is_empty() { None } else { self.end_line() };
         last.or_else(|| self.take())
     }
@@ -90,7 +84,7 @@ impl Parser {
     }
 
     fn extend(&mut self, bytes: &[u8]) -> Result<(), TooLarge> {
-        let held = self.line.len() + self.event.data.len() + self.event.name.len();
+        let held = self.line.len() + self.event.data.len() + self.event.name.len() + self.event.id.len();
         if held.saturating_add(bytes.len()) > self.bytes_max {
             return Err(TooLarge { max: self.bytes_max });
         }
@@ -98,7 +92,7 @@ impl Parser {
         Ok(())
     }
 
-    fn end_line(&mut self) -> Option<Event> {
+    fn end_line(&mut self) -> Option<ServerEvent> {
         let line = std::mem::take(&mut self.line);
         let mut line = line.as_slice();
         if std::mem::take(&mut self.first) {
@@ -120,7 +114,8 @@ impl Parser {
                 self.event.data.push_str(&String::from_utf8_lossy(value));
             }
             b"event" => self.event.name = String::from_utf8_lossy(value).into_owned(),
-            b"" | b"id" | b"retry" => {}
+            b"id" => self.event.id = String::from_utf8_lossy(value).into_owned(),
+            b"" | b"retry" => {}
             _ => {
                 let room = STRAY_BYTES_MAX.saturating_sub(self.stray.len());
                 self.stray.extend(line.iter().chain(b"\n").take(room));
@@ -129,7 +124,7 @@ impl Parser {
         None
     }
 
-    fn take(&mut self) -> Option<Event> {
+    fn take(&mut self) -> Option<ServerEvent> {
         let event = std::mem::take(&mut self.event);
         std::mem::take(&mut self.has_data).then_some(event)
     }
@@ -176,6 +171,14 @@ mod tests {
             "\u{feff}: hello\nevent: x\ndata:one\ndata:  two\ndata\nid: 7\n\n",
             &expect![[r#"Ok([("x", "one\n two\n")])"#]],
         );
+    }
+
+    #[test]
+    fn an_id_belongs_to_its_event() {
+        let mut events = Vec::new();
+        Parser::new(100).push(b"id: 3\r\ndata: x\n\ndata: y\n\n", &mut events).expect("short events");
+        let ids: Vec<&str> = events.iter().map(|event| event.id.as_str()).collect();
+        assert_eq!(ids, ["3", ""]);
     }
 
     #[test]

@@ -1,14 +1,14 @@
-//! Proxies on the way to a provider: HTTP (`CONNECT`) and SOCKS5.
+//! Proxies on the way to a server: HTTP (`CONNECT`) and SOCKS5.
 
 use std::fmt;
 
 use http::{HeaderValue, Uri};
 use hyper_util::client::proxy::matcher::Matcher;
 
-use super::address::is_loopback;
 use crate::Secret;
+use crate::address::is_loopback;
 
-/// The way to a provider.
+/// The way to a server.
 #[derive(Clone, PartialEq, Eq, Default)]
 pub enum Proxy {
     /// No proxy.
@@ -26,7 +26,7 @@ pub enum Proxy {
 pub struct ProxyError;
 
 impl Proxy {
-    /// The proxy for an address. `setting` is that of the model: an address, or empty or `-` for no proxy. Without it the usual
+    /// The proxy for an address. `setting` is that of the server, as a model has one: an address, or empty or `-` for no proxy. Without it the usual
     /// variables of `environment` decide: `HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY`, `NO_PROXY`, also in lower case. Requests to
     /// this machine use no proxy of the environment.
     pub fn choose(
@@ -57,7 +57,7 @@ impl Proxy {
     }
 
     /// Distinguishes proxies, also by their users.
-    pub(super) fn key(&self) -> String {
+    pub fn key(&self) -> String {
         match self {
             Self::Direct => String::new(),
             Self::Http { address, authorization } => {
