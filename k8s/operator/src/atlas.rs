@@ -156,7 +156,8 @@ impl Atlas {
     fn token(&self) -> Result<Option<HeaderValue>, Problem> {
         let Some(path) = &self.token_file else { return Ok(None) };
         let unauthorized = |why: String| Problem::new(Reason::Unauthorized, format!("the token: {why}"));
-        let text = std::fs::read_to_string(path).map_err(|error| unauthorized(error.to_string()))?;
+        let text =
+            atlas_env::read_text(path, atlas_env::TOKEN_BYTES_MAX).map_err(|error| unauthorized(error.to_string()))?;
         let text = text.trim();
         // Without the text: it may be most of a token.
         let value = Some(text).filter(|text| !text.is_empty() && text.len() <= TOKEN_BYTES_MAX);

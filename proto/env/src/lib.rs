@@ -16,6 +16,7 @@ mod lock;
 mod memory;
 mod net;
 mod tasks;
+mod text;
 mod variables;
 mod vitals;
 
@@ -30,6 +31,9 @@ pub use lock::{LockError, lock};
 pub use memory::{huge_pages_as_the_system_does, no_huge_pages};
 pub use net::{Connection, Listener, Net, Proof, SystemNet};
 pub use tasks::{Task, TaskEnd, Threads};
+pub use text::{
+    CONFIGURATION_BYTES_MAX, TOKEN_BYTES_MAX, line_at, read_bytes, read_private_text, read_text, read_text_from,
+};
 pub use variables::empty_is_unset;
 pub use vitals::Vitals;
 

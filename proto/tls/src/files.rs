@@ -2,7 +2,7 @@
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, ErrorKind, Write as _};
-use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -148,23 +148,11 @@ pub(crate) fn private_key(path: &Path) -> Result<Zeroizing<Vec<u8>>, TlsError> {
 
 /// The text of a file that not everybody may read.
 pub fn private_text(path: &Path) -> Result<String, io::Error> {
-    let mode = fs::metadata(path)?.permissions().mode();
-    if mode & 0o007 != 0 {
-        return Err(io::Error::new(ErrorKind::PermissionDenied, "everybody may read it: chmod o-rwx"));
-    }
-    bounded(path)
+    atlas_env::read_private_text(path, FILE_BYTES_MAX)
 }
 
 fn text(path: &Path) -> Result<String, TlsError> {
-    bounded(path).map_err(|source| file(path, source))
-}
-
-fn bounded(path: &Path) -> Result<String, io::Error> {
-    let size = fs::metadata(path)?.len();
-    if size > FILE_BYTES_MAX {
-        return Err(io::Error::new(ErrorKind::InvalidData, format!("it is larger than {FILE_BYTES_MAX} bytes")));
-    }
-    fs::read_to_string(path)
+    atlas_env::read_text(path, FILE_BYTES_MAX).map_err(|source| file(path, source))
 }
 
 fn file(path: &Path, source: io::Error) -> TlsError {

@@ -381,10 +381,13 @@ impl Configuration {
     /// Adds the values of the file that flags and the environment do not set.
     pub fn with_file(self) -> Result<Self, ConfigurationError> {
         let Some(path) = self.config.clone() else { return Ok(self) };
-        let text =
-            std::fs::read_to_string(&path).map_err(|source| ConfigurationError::Read { path: path.clone(), source })?;
-        let file: Self =
-            toml::from_str(&text).map_err(|source| ConfigurationError::Parse { path, source: Box::new(source) })?;
+        let text = atlas_env::read_text(&path, atlas_env::CONFIGURATION_BYTES_MAX);
+        let text = text.map_err(|source| ConfigurationError::Read { path: path.clone(), source })?;
+        let file: Self = toml::from_str(&text).map_err(|error| ConfigurationError::Parse {
+            line: atlas_env::line_at(&text, error.span().map_or(0, |span| span.start)),
+            problem: error.message().to_owned(),
+            path,
+        })?;
         Ok(self.over(file))
     }
 

@@ -16,12 +16,14 @@ pub enum ConfigurationError {
         source: std::io::Error,
     },
     /// The file is not TOML or has an unknown key.
-    #[error("\"{}\" is not a configuration", .path.display())]
+    #[error("the configuration \"{}\" cannot be used: line {line}: {problem}", .path.display())]
     Parse {
         /// The file.
         path: PathBuf,
-        /// The parser's error.
-        source: Box<toml::de::Error>,
+        /// The line of what is wrong.
+        line: usize,
+        /// The parser's words.
+        problem: String,
     },
     /// A value has the wrong form.
     #[error("\"{value}\" is not {what}")]

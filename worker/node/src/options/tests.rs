@@ -20,9 +20,15 @@ fn flags_win_over_the_file() {
 fn an_unknown_key_is_refused() {
     let dir = tempfile::tempdir().expect("temporary directory");
     let path = dir.path().join("worker.toml");
-    std::fs::write(&path, "place = 3\n").expect("writable");
-    let flags = Configuration { config: Some(path), ..Configuration::default() };
-    assert!(matches!(flags.with_file(), Err(ConfigurationError::Parse { .. })));
+    let told = |text: &str| {
+        std::fs::write(&path, text).expect("writable");
+        let flags = Configuration { config: Some(path.clone()), ..Configuration::default() };
+        flags.with_file().expect_err("refused").to_string()
+    };
+    let place = |line: usize| format!("the configuration \"{}\" cannot be used: line {line}: ", path.display());
+    assert!(told("node = \"a\"\nplace = 3\n").starts_with(&(place(2) + "unknown field `place`, expected one of ")));
+    assert!(told("node = \"a\"\n\nplaces = \"x\"\n").starts_with(&(place(3) + "invalid type: string \"x\"")));
+    assert!(told("[\n").starts_with(&place(1)));
 }
 
 #[test]

@@ -5,7 +5,6 @@
 
 use std::cell::OnceCell;
 use std::collections::BTreeMap;
-use std::io::Read as _;
 use std::path::{Component, Path, PathBuf};
 
 use atlas_contract::secret_file::{self, SecretFileError};
@@ -138,9 +137,7 @@ fn read_values(path: &Path) -> Result<BTreeMap<String, String>, FileError> {
 }
 
 fn read_bytes(path: &Path) -> Result<Vec<u8>, FileError> {
-    let mut bytes = Vec::new();
-    std::fs::File::open(path)?.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes)?;
-    Ok(bytes)
+    Ok(atlas_env::read_bytes(path, FILE_BYTES_MAX)?)
 }
 
 #[cfg(test)]
