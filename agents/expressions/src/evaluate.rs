@@ -8,6 +8,7 @@ use cel::common::ast::{CallExpr, ComprehensionExpr, EntryExpr, Expr, LiteralValu
 use regex::Regex;
 use serde_json::{Map, Number, Value};
 
+use crate::filter::presence;
 use crate::operators::kind;
 use crate::{Expression, Problem, STEPS_MAX, functions, operators};
 
@@ -20,18 +21,27 @@ pub(crate) struct Evaluation<'a> {
     /// The innermost last.
     variables: Vec<(&'a str, Cell<'a>)>,
     steps: u64,
+    unknown: Unknown,
     /// Patterns that were compiled.
     pub(crate) patterns: BTreeMap<String, Regex>,
+}
+
+/// What a variable is that is not given.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Unknown {
+    IsNull,
+    IsMissing,
 }
 
 /// The value, and the steps that it took with those before.
 pub(crate) fn evaluate(
     expression: &Expression,
     variables: &[(&str, &Value)],
+    unknown: Unknown,
     steps: u64,
 ) -> (Result<Value, Problem>, u64) {
     let variables = variables.iter().map(|(name, value)| (*name, Cow::Borrowed(*value))).collect();
-    let mut evaluation = Evaluation { expression, variables, steps, patterns: BTreeMap::new() };
+    let mut evaluation = Evaluation { expression, variables, steps, unknown, patterns: BTreeMap::new() };
     let value = evaluation.part(&expression.root).map(Cow::into_owned);
     (value, evaluation.steps)
 }
@@ -50,6 +60,7 @@ impl<'a> Evaluation<'a> {
         };
         found.map_err(|wrong| match wrong {
             Wrong::Here(text) => self.expression.problem(part.id, text),
+            Wrong::Missing(text) => Problem { is_missing: true, ..self.expression.problem(part.id, text) },
             Wrong::Inside(problem) => problem,
         })
     }
@@ -60,7 +71,7 @@ impl<'a> Evaluation<'a> {
             Expr::Literal(literal) => Ok(Cow::Owned(literal_of(literal)?)),
             Expr::Ident(name) => {
                 let found = self.variables.iter().rev().find(|(known, _)| known == name);
-                let Some(value) = found.map(|(_, value)| value.clone()) else { return Ok(Cow::Owned(Value::Null)) };
+                let Some(value) = found.map(|(_, value)| value.clone()) else { return self.absent(name) };
                 self.copied(&value)?;
                 Ok(value)
             }
@@ -118,8 +129,28 @@ impl<'a> Evaluation<'a> {
         }
     }
 
+    /// A variable that is not given.
+    fn absent(&self, name: &str) -> Result<Cell<'a>, Wrong> {
+        match self.unknown {
+            Unknown::IsNull => Ok(Cow::Owned(Value::Null)),
+            Unknown::IsMissing => Err(Wrong::Missing(format!("no such member: {name}"))),
+        }
+    }
+
+    /// Whether a part is there, and not null.
+    fn is_present(&mut self, part: &'a IdedExpr) -> Result<bool, Problem> {
+        match self.part(part) {
+            Ok(value) => Ok(!value.is_null()),
+            Err(problem) if problem.is_missing => Ok(false),
+            Err(problem) => Err(problem),
+        }
+    }
+
     fn call(&mut self, call: &'a CallExpr) -> Result<Cell<'a>, Wrong> {
         let made = |value| Ok(Cow::Owned(Value::Bool(value)));
+        if let Some(part) = presence(call) {
+            return made(self.is_present(part)?);
+        }
         match (call.func_name.as_str(), &call.args[..]) {
             (op::CONDITIONAL, [condition, yes, no]) => {
                 let holds = self.bool(condition)?;
@@ -135,7 +166,7 @@ impl<'a> Evaluation<'a> {
                 for argument in call.target.iter().map(|target| &**target).chain(arguments) {
                     values.push(self.part(argument)?);
                 }
-                Ok(functions::call(self, name, values)?)
+                functions::call(self, name, values)
             }
         }
     }
@@ -231,8 +262,10 @@ impl<'a> Evaluation<'a> {
 }
 
 /// A problem with this part, or with one inside it.
-enum Wrong {
+pub(crate) enum Wrong {
     Here(String),
+    /// Data has no such member or item.
+    Missing(String),
     Inside(Problem),
 }
 

@@ -7,7 +7,7 @@ use cel::common::ast::operators as op;
 use regex::{Regex, RegexBuilder};
 use serde_json::{Number, Value};
 
-use crate::evaluate::{Cell, Evaluation};
+use crate::evaluate::{Cell, Evaluation, Wrong};
 use crate::operators::{arithmetic, equal, index, integer, kind, order, weight};
 
 /// The steps that a pattern costs when it is compiled.
@@ -58,14 +58,14 @@ pub(crate) fn is_known(name: &str, has_target: bool, arguments: usize) -> bool {
     FUNCTIONS.contains(&(name, has_target, arguments + usize::from(has_target)))
 }
 
-pub(crate) fn call<'a>(evaluation: &mut Evaluation<'a>, name: &str, values: Vec<Cell<'a>>) -> Result<Cell<'a>, String> {
+pub(crate) fn call<'a>(evaluation: &mut Evaluation<'a>, name: &str, values: Vec<Cell<'a>>) -> Result<Cell<'a>, Wrong> {
     let mut values = values.into_iter();
     let first = values.next().unwrap_or(Cow::Owned(Value::Null));
-    let Some(second) = values.next() else { return one(evaluation, name, &first).map(Cow::Owned) };
+    let Some(second) = values.next() else { return Ok(Cow::Owned(one(evaluation, name, &first)?)) };
     if name == op::INDEX {
         return index(first, &second);
     }
-    two(evaluation, name, &first, &second).map(Cow::Owned)
+    Ok(Cow::Owned(two(evaluation, name, &first, &second)?))
 }
 
 fn one(evaluation: &mut Evaluation<'_>, name: &str, value: &Value) -> Result<Value, String> {

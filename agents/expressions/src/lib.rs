@@ -4,6 +4,7 @@
 //! whoever wrote it. The same expression over the same data has the same result on every member.
 
 mod evaluate;
+mod filter;
 mod functions;
 mod operators;
 mod parse;
@@ -14,6 +15,10 @@ mod tests;
 use cel::IdedExpr;
 use cel::common::ast::SourceInfo;
 use serde_json::Value;
+
+use evaluate::Unknown;
+
+pub use filter::Filter;
 
 /// Most bytes of an expression.
 pub const SOURCE_BYTES_MAX: usize = 2_048;
@@ -29,6 +34,8 @@ pub struct Problem {
     /// In characters, from 1.
     pub column: usize,
     pub text: String,
+    /// Whether data has no such member or item; only filters ask.
+    is_missing: bool,
 }
 
 /// An expression that was parsed.
@@ -46,7 +53,7 @@ impl Expression {
 
     /// Its value. A variable that is not given is null.
     pub fn value(&self, variables: &[(&str, &Value)]) -> Result<Value, Problem> {
-        evaluate::evaluate(self, variables, 0).0
+        evaluate::evaluate(self, variables, Unknown::IsNull, 0).0
     }
 
     /// Whether it holds: its value has to be true or false.
@@ -56,12 +63,17 @@ impl Expression {
 
     /// Whether it holds. `steps` counts those of several expressions, which together take at most [`STEPS_MAX`].
     pub fn holds_after(&self, variables: &[(&str, &Value)], steps: &mut u64) -> Result<bool, Problem> {
-        let (value, taken) = evaluate::evaluate(self, variables, *steps);
+        let (value, taken) = evaluate::evaluate(self, variables, Unknown::IsNull, *steps);
         *steps = taken;
         match value? {
             Value::Bool(holds) => Ok(holds),
-            other => Err(self.problem(self.root.id, format!("is {}, not true or false", operators::kind(&other)))),
+            other => Err(self.wrong_kind(&other)),
         }
+    }
+
+    /// That its value is neither true nor false.
+    fn wrong_kind(&self, value: &Value) -> Problem {
+        self.problem(self.root.id, format!("is {}, not true or false", operators::kind(value)))
     }
 
     /// What is wrong with a part of it.
@@ -70,6 +82,6 @@ impl Expression {
         let before = self.positions.source.chars().take(start).collect::<String>();
         let line = before.matches('\n').count() + 1;
         let column = before.chars().rev().take_while(|char| *char != '\n').count() + 1;
-        Problem { line, column, text }
+        Problem { line, column, text, is_missing: false }
     }
 }

@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 
 use serde_json::{Number, Value};
 
-use crate::evaluate::Cell;
+use crate::evaluate::{Cell, Wrong};
 
 /// What a value is, in words.
 pub(crate) fn kind(value: &Value) -> &'static str {
@@ -32,29 +32,29 @@ pub(crate) fn weight(value: &Value) -> u64 {
 }
 
 /// The member of a map.
-pub(crate) fn member<'a>(value: Cell<'a>, name: &str) -> Result<Cell<'a>, String> {
-    let missing = || format!("no such member: {name}");
+pub(crate) fn member<'a>(value: Cell<'a>, name: &str) -> Result<Cell<'a>, Wrong> {
+    let missing = || Wrong::Missing(format!("no such member: {name}"));
     match value {
         Cow::Borrowed(Value::Object(members)) => members.get(name).map(Cow::Borrowed).ok_or_else(missing),
         Cow::Owned(Value::Object(mut members)) => members.remove(name).map(Cow::Owned).ok_or_else(missing),
-        other => Err(format!("is {} and has no member {name}", kind(&other))),
+        other => Err(Wrong::Missing(format!("is {} and has no member {name}", kind(&other)))),
     }
 }
 
 /// A member of a map, or an item of a list.
-pub(crate) fn index<'a>(value: Cell<'a>, at: &Value) -> Result<Cell<'a>, String> {
+pub(crate) fn index<'a>(value: Cell<'a>, at: &Value) -> Result<Cell<'a>, Wrong> {
     let position = match at {
         Value::String(name) => return member(value, name),
         Value::Number(number) => number.as_u64().and_then(|position| usize::try_from(position).ok()),
-        other => return Err(format!("{} is no index", kind(other))),
+        other => return Err(format!("{} is no index", kind(other)).into()),
     };
-    let missing = || format!("no item {at}");
+    let missing = || Wrong::Missing(format!("no item {at}"));
     let position = position.ok_or_else(missing)?;
     match value {
         Cow::Borrowed(Value::Array(items)) => items.get(position).map(Cow::Borrowed).ok_or_else(missing),
         Cow::Owned(Value::Array(mut items)) if position < items.len() => Ok(Cow::Owned(items.swap_remove(position))),
         Cow::Owned(Value::Array(_)) => Err(missing()),
-        other => Err(format!("is {} and has no items", kind(&other))),
+        other => Err(Wrong::Missing(format!("is {} and has no items", kind(&other)))),
     }
 }
 

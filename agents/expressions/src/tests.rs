@@ -158,9 +158,9 @@ fn what_is_wrong_has_a_place() {
             "'unclosed",
         ],
         expect![[r#"
-            "" → ! line 1, column 1: Syntax error: mismatched input '<EOF>' expecting {'[', '{', '(', '.', '-', '!', 'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, STRING, BYTES, IDENTIFIER}
-            "1 +" → ! line 1, column 4: Syntax error: mismatched input '<EOF>' expecting {'[', '{', '(', '.', '-', '!', 'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, STRING, BYTES, IDENTIFIER}
-            "input.kind =" → ! line 1, column 12: Syntax error: token recognition error at: '='
+            "" → ! line 1, column 1: it ends too early
+            "1 +" → ! line 1, column 4: it ends too early
+            "input.kind =" → ! line 1, column 12: unexpected =
             "other.kind" → ! line 1, column 1: no such variable: other; there are input, output, steps
             "input.kind == 'bug' &&\n  inputs.x" → ! line 2, column 3: no such variable: inputs; there are input, output, steps
             "input.kind.shout()" → ! line 1, column 17: no such function: shout with 0 arguments
@@ -182,11 +182,11 @@ fn what_is_wrong_has_a_place() {
             "has(input)" → ! line 1, column 5: invalid argument to has() macro
             "1e999" → ! line 1, column 1: invalid double literal
             "99999999999999999999999" → ! line 1, column 1: invalid int literal
-            "'a' 'b'" → ! line 1, column 5: Syntax error: extraneous input ''b'' expecting <EOF>
+            "'a' 'b'" → ! line 1, column 5: unexpected 'b'
             "input.?kind" → ! line 1, column 6: unsupported syntax '.?'
-            "@result" → ! line 1, column 1: Syntax error: token recognition error at: '@'
-            "ö == 1" → ! line 1, column 1: Syntax error: token recognition error at: 'ö'
-            "'unclosed" → ! line 1, column 1: Syntax error: token recognition error at: ''unclosed'
+            "@result" → ! line 1, column 1: unexpected @
+            "ö == 1" → ! line 1, column 1: unexpected ö
+            "'unclosed" → ! line 1, column 1: 'unclosed has no closing quote
         "#]],
     );
 }

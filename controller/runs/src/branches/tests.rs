@@ -210,7 +210,7 @@ fn wrong_extensions_are_refused() {
     let twice = json!({"name": "c", "steps": [{"agent": "a", "name": "x"}, {"agent": "a", "name": "x", "atlas": {}}]});
     lines += &format!("{}\n", Chain::read(&twice).expect_err("a name twice"));
     expect![[r#"
-        step 1: 'atlas.if' is refused: line 1, column 11: Syntax error: mismatched input '<EOF>' expecting {'[', '{', '(', '.', '-', '!', 'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, STRING, BYTES, IDENTIFIER}
+        step 1: 'atlas.if' is refused: line 1, column 11: it ends too early
         step 1: 'atlas.if' must be a text
         step 1: 'atlas.if' is refused: line 1, column 1: no such variable: other; there are input, output, steps
         step 1: 'atlas.after' names no step before this one: second
