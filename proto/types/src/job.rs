@@ -168,6 +168,8 @@ pub struct Job {
     pub approvals: Option<Arc<Approvals>>,
     /// It waits while no registered node could run it. A retry does so too.
     pub waits_for_node: bool,
+    /// What it is about, a sentence for people. A retry has the same.
+    pub title: Option<Arc<str>>,
 }
 
 impl Job {
@@ -225,6 +227,7 @@ impl Job {
             evidence: None,
             approvals: None,
             waits_for_node: false,
+            title: None,
         }
     }
 
@@ -244,6 +247,7 @@ impl Job {
             context: None,
             parked: None,
             fork: None,
+            title: None,
             ..self.clone()
         }
     }
@@ -253,7 +257,8 @@ impl Job {
         let payloads = [Some(&self.input), self.output.as_ref(), self.stream.as_ref(), self.context.as_ref()];
         let payloads: u64 = payloads.into_iter().flatten().map(Payload::inline_bytes).sum();
         let journal = self.journal.as_ref().map_or(0, |journal| journal.bytes());
-        payloads + journal + self.metadata.len() as u64
+        let title = self.title.as_ref().map_or(0, |title| title.len() as u64);
+        payloads + journal + title + self.metadata.len() as u64
     }
 
     /// Whether it is a job of the cluster itself, in which an orchestrator is called. It is in a namespace of its own and does not count as a job of
@@ -356,9 +361,14 @@ pub struct SubmitJob {
     pub policies: Vec<PolicyRef>,
     /// It waits while no registered node could run it. Without this it fails.
     pub waits_for_node: bool,
+    /// What it is about, a sentence of at most [`Self::TITLE_MAX`] characters for people.
+    pub title: Option<Arc<str>>,
 }
 
 impl SubmitJob {
+    /// Most characters of a title.
+    pub const TITLE_MAX: usize = 200;
+
     /// A job with what every job has. Whoever wants more says what: `SubmitJob { priority, ..SubmitJob::new(…) }`.
     pub fn new(id: JobId, agent: AgentName, verdict: Verdict, input: Payload) -> Self {
         Self {
@@ -378,6 +388,7 @@ impl SubmitJob {
             questions: QuestionRule::Fail,
             policies: Vec::new(),
             waits_for_node: false,
+            title: None,
         }
     }
 
@@ -387,6 +398,7 @@ impl SubmitJob {
             (matches!(self.verdict, Verdict::Asked { .. }), level::APPROVALS),
             (!self.policies.is_empty(), level::EVIDENCE),
             (self.waits_for_node, level::WAITING_FOR_NODES),
+            (self.title.is_some(), level::TITLES),
             (self.bearer, level::ATTACHMENTS),
             (self.questions != QuestionRule::Fail, level::QUESTIONS),
             (self.budget_nanodollars.is_some(), level::BUDGETS),

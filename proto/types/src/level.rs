@@ -111,4 +111,5 @@ features! {
     6 RIVALS "A worker that asks for the name of another one is refused, and noted at the node.";
     6 WAITING_FOR_NODES "A job can wait for a node that has what it needs.";
     6 REVISIONS "Agent versions keep the packages that others replaced, and are replaced only if that was asked for.";
+    6 TITLES "A job has a title, which says to people what it is about.";
 }

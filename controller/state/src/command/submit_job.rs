@@ -71,6 +71,7 @@ fn check(command: &SubmitJob, change: &Change<'_>, step: Option<StepOf>) -> Resu
     check_size(command.metadata.len() as u64)?;
     check_labels(change.state, command.labels.iter())?;
     check_policies(command)?;
+    let title_bytes = check_title(command)?;
     check_id(change, command.id)?;
     // A run was admitted with its steps: if these had to wait for room, carried jobs alone could fill the queue.
     if step.is_none() && !matches!(command.spawner, Some(SpawnedBy::Run { .. })) {
@@ -78,7 +79,7 @@ fn check(command: &SubmitJob, change: &Change<'_>, step: Option<StepOf>) -> Resu
     }
     let asks = asks(&command.verdict)?;
     let asked_bytes: u64 = asks.iter().map(|ask| ask.ask.bytes()).sum();
-    let bytes = payload_bytes + context_bytes + asked_bytes + command.metadata.len() as u64;
+    let bytes = payload_bytes + context_bytes + asked_bytes + title_bytes + command.metadata.len() as u64;
     check_room(change, bytes, &command.labels)?;
     let spawned = command.spawner.map(|spawner| spawn::permitted(change, spawner)).transpose()?;
     let (pin, spec, failure) = match &command.verdict {
@@ -177,6 +178,13 @@ fn check_policies(command: &SubmitJob) -> Result<(), Rejection> {
     if count > POLICIES_MAX { Err(Rejection::PayloadTooLarge { bytes }) } else { Ok(()) }
 }
 
+/// Doors send no longer titles. The bytes of a short one.
+fn check_title(command: &SubmitJob) -> Result<u64, Rejection> {
+    let Some(title) = &command.title else { return Ok(0) };
+    let bytes = title.len() as u64;
+    if title.chars().count() > SubmitJob::TITLE_MAX { Err(Rejection::PayloadTooLarge { bytes }) } else { Ok(bytes) }
+}
+
 /// What its receipt says from the beginning.
 fn evidence(command: &SubmitJob) -> Option<Arc<Evidence>> {
     let policies = command.policies.clone();
@@ -214,6 +222,7 @@ pub fn submitted(command: &SubmitJob, origin: &Origin, at: Timestamp, clock: Clu
         questions,
         policies: _,
         waits_for_node,
+        title,
     } = command;
     Job {
         reason: reason(command, at, clock),
@@ -228,16 +237,33 @@ pub fn submitted(command: &SubmitJob, origin: &Origin, at: Timestamp, clock: Clu
         questions: questions.clone(),
         evidence: evidence(command),
         waits_for_node: *waits_for_node,
+        title: title.clone(),
         ..Job::new(*id, agent.clone(), input.clone(), origin)
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use atlas_types::{LABEL_BYTES_MAX, LABELS_MAX};
+    use atlas_types::{
+        ClusterTime, Command, LABEL_BYTES_MAX, LABELS_MAX, Namespace, Origin, Rejection, Request, SubmitJob, Timestamp,
+    };
     use expect_test::expect;
 
+    use crate::State;
     use crate::tests::check;
+
+    #[test]
+    fn a_title_is_kept_if_it_is_short() {
+        let (origin, at, clock) = (Origin::duty(Namespace::default_namespace()), Timestamp(1), ClusterTime(1));
+        let titled = |title: &str| SubmitJob { title: Some(title.into()), ..atlas_kit::job(1).submission() };
+        let job = super::submitted(&titled("weekly report"), &origin, at, clock);
+        assert_eq!(job.title.as_deref(), Some("weekly report"));
+        assert_eq!(job.inline_bytes(), 2 + 2 + 13);
+        assert_eq!(job.without_payloads().title, None);
+        let command = Command::SubmitJob(titled(&"é".repeat(SubmitJob::TITLE_MAX + 1)));
+        let (outcome, _) = State::new(1).apply(&Request { origin, command }, at, clock);
+        assert_eq!(outcome, Err(Rejection::PayloadTooLarge { bytes: 402 }));
+    }
 
     #[test]
     fn a_job_waits_in_the_queue() {

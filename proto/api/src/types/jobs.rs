@@ -51,6 +51,9 @@ pub struct Job {
     /// what it is waiting for, a sentence; with `view=full`
     #[serde(skip_serializing_if = "is_default")]
     pub waiting_for: String,
+    /// what it is about, a sentence; with `view=full`, if it has a title
+    #[serde(skip_serializing_if = "is_default")]
+    pub title: String,
     /// namespace; with `view=full`
     #[serde(skip_serializing_if = "is_default")]
     pub namespace: String,

@@ -119,6 +119,7 @@ table! {
         evidence = evidence,
         approvals = approvals,
         waits_for_node = waits_for_node,
+        title = title,
     }
 }
 
@@ -140,6 +141,7 @@ table! {
         questions = questions,
         policies = policies,
         waits_for_node = waits_for_node,
+        title = title,
     }
 }
 

@@ -42,6 +42,7 @@ fn name(command: &Command) -> &'static str {
         Command::SubmitJob(SubmitJob { questions: QuestionRule::Answer(_), .. }) => "submit_job_questions",
         Command::SubmitJob(SubmitJob { budget_nanodollars: Some(_), .. }) => "submit_job_budget",
         Command::SubmitJob(SubmitJob { waits_for_node: true, .. }) => "submit_job_waits_for_node",
+        Command::SubmitJob(SubmitJob { title: Some(_), .. }) => "submit_job_title",
         Command::SubmitJob(SubmitJob { verdict: Verdict::Accepted(_), .. }) => "submit_job",
         Command::SubmitJob(SubmitJob { verdict: Verdict::Refused { .. }, .. }) => "submit_job_refused",
         Command::SubmitJob(SubmitJob { verdict: Verdict::Asked { .. }, .. }) => "submit_job_asked",
@@ -114,7 +115,7 @@ fn name(command: &Command) -> &'static str {
 }
 
 /// How many names there are.
-const NAMES: usize = 99;
+const NAMES: usize = 100;
 
 /// One command of each kind, with its name.
 pub(crate) fn commands() -> Vec<(&'static str, Command)> {
@@ -418,6 +419,7 @@ pub(crate) fn commands() -> Vec<(&'static str, Command)> {
             holder: "10.0.0.5:43122".into(),
         }),
         Command::SubmitJob(SubmitJob { waits_for_node: true, ..submit(Verdict::Accepted(pin())) }),
+        Command::SubmitJob(SubmitJob { title: Some("weekly report".into()), ..submit(Verdict::Accepted(pin())) }),
         Command::LabelNode(LabelNode {
             node: node(),
             labels: BTreeMap::from([("rack".to_owned(), None), ("zone".to_owned(), Some("b".to_owned()))]),
