@@ -40,7 +40,7 @@ const ARROWS: &[(&str, &str)] = &[
     ("atlas-upkeep", "artifacts desk history raft state types"),
     ("atlas-platform", "desk duty history limiter model raft state telemetry types"),
     ("atlas-records", "api contract desk duty format history identity lines model package platform state types"),
-    ("atlas-registry", "contract desk objects policy state types vault"),
+    ("atlas-registry", "artifacts contract desk objects policy state types vault"),
     ("atlas-jobs", "api artifacts contract desk duty format mcp-spec model platform raft registry state types vault"),
     ("atlas-conversations", "artifacts desk jobs objects raft records registry state types"),
     (
