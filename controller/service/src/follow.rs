@@ -34,7 +34,7 @@ pub(crate) async fn events(shared: Arc<Shared>) {
                 shared.upkeep.wanted().note(&batch.events);
                 shared.records.question_signal().note(&batch.events);
                 shared.stats.record(&batch.events, *synced.borrow());
-                shared.events.push(&batch.events);
+                shared.events.log().push(&batch.events);
                 shared.jobs.forget_ended(&batch);
                 release(&shared, &batch);
             }
@@ -51,7 +51,7 @@ pub(crate) async fn events(shared: Arc<Shared>) {
 fn is_awaited(shared: &Shared, batch: &AppliedBatch) -> bool {
     let job = |event: &EventRecord| matches!(event.event, Event::Job { .. });
     let end = |event: &EventRecord| matches!(&event.event, Event::Job { job, .. } if settled(job));
-    (shared.events.has_readers() && batch.events.iter().any(job))
+    (shared.events.log().has_readers() && batch.events.iter().any(job))
         || (batch.events.iter().any(end) && !shared.records.waiters().is_empty())
 }
 
@@ -75,7 +75,7 @@ fn settled(job: &Job) -> bool {
 
 /// Handles entries that were missed: the ends of jobs are read from the state.
 fn missed(shared: &Shared, state: &State) {
-    shared.events.reset(state.event_seq());
+    shared.events.log().reset(state.event_seq());
     shared.stats.missed(state);
     shared.upkeep.wanted().note_all();
     shared.records.question_signal().note_all();

@@ -2,12 +2,10 @@
 
 mod decided;
 mod deliveries;
-mod event_log;
 mod needs;
 
 pub use self::deliveries::HookSender;
 
 pub(crate) use self::decided::{ChainOrchestrators, remember};
 pub(crate) use self::deliveries::{CALLS_MAX, Deliveries, Delivery, Outcome, short};
-pub(crate) use self::event_log::EventLog;
 pub(crate) use self::needs::{Needs, Verdict};

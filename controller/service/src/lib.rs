@@ -7,8 +7,6 @@
 
 mod agent_health;
 mod agents;
-mod cluster_events;
-mod events;
 mod externals;
 mod follow;
 mod ids;
@@ -39,7 +37,6 @@ mod testing;
 mod tests;
 mod tools;
 mod triggers;
-mod webhooks;
 mod wish;
 
 pub use agent_health::{AgentHealth, MessageTiming};
@@ -55,6 +52,7 @@ pub use atlas_desk::{
     Attempted, Audit, AuditOptions, Caller, Consistency, Error, Fetched, Issuers, LeadershipLost, Limits, NoIssuers,
     ShownObject, TurnedAway, is_denial, json,
 };
+pub use atlas_events::{Change, EventFilter, EventKind, EventLabel, Follow, JobStream, Next, Reader};
 pub use atlas_identity::{Authentication, CreatedToken, GroupMember, NewToken, NotARootToken};
 pub use atlas_jobs::{
     BearerRefused, Bearers, Decision, ForkRequest, NewMessage, Recipient, Set, Submission, Submitted,
@@ -68,8 +66,6 @@ pub use atlas_registry::{KnownContract, PolicyOperation, PolicyQuestion, lacking
 pub use atlas_trail::{AuditCursor, AuditQuery, MergedAudit, MissingAudit};
 pub use atlas_upkeep::{Backup, Completeness};
 pub use atlas_vault::{BegunLogin, DeviceLogin, KeyError, Keys, LoggedIn, NewLogin, NewSecret, Withheld};
-pub use cluster_events::{EventFilter, EventKind, EventLabel};
-pub use events::{Change, Follow, JobStream, Next, Reader};
 pub use externals::{AskedJob, ExternalDecision, Externals, NoExternals};
 pub use kept::HookSender;
 pub use objects::{ObjectChange, ObjectFilter};

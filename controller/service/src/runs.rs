@@ -33,7 +33,6 @@ use atlas_records::View;
 pub(crate) use carry::carry;
 pub(crate) use drive::drive;
 pub(crate) use publish::is_made;
-pub(crate) use show::event_value;
 
 /// Which chain a run is of.
 #[derive(Debug, Clone)]

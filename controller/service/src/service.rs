@@ -8,6 +8,7 @@ use atlas_artifacts::{Artifacts, Peers, Query, QueryResult};
 use atlas_conversations::Conversations;
 use atlas_desk::{Audit, Desk, Issuers, Standstill};
 use atlas_env::Env;
+use atlas_events::Events;
 use atlas_history::{Gap, History, Part};
 use atlas_identity::{Authentication, Authenticator};
 use atlas_jobs::{Jobs, Resolve};
@@ -25,7 +26,7 @@ use bytes::Bytes;
 use futures::future::BoxFuture;
 
 use crate::externals::Externals;
-use crate::kept::{ChainOrchestrators, Deliveries, EventLog, Needs};
+use crate::kept::{ChainOrchestrators, Deliveries, Needs};
 use crate::series::{AGENTS_MAX, Series};
 use crate::{Caller, Consistency, Error, Limits, runs};
 
@@ -69,7 +70,7 @@ pub(crate) struct Shared {
     pub(crate) upkeep: Arc<Upkeep>,
     pub(crate) registry: Arc<Registry>,
     pub(crate) records: Arc<Records>,
-    pub(crate) events: EventLog,
+    pub(crate) events: Events,
     pub(crate) logs: JobLogs,
     pub(crate) stats: Stats,
     /// The agents with series of their own.
@@ -134,7 +135,6 @@ impl Service {
             externals,
             env,
         } = parts;
-        let events = EventLog::new(handle.applied().event_seq(), limits.events_recent_max);
         let standstill = Standstill::default();
         let desk = Desk { handle, history, artifacts, peers, metrics, limits, env, audit, standstill };
         let desk = Arc::new(desk);
@@ -144,6 +144,7 @@ impl Service {
         let registry = Arc::new(Registry::new(desk.clone()));
         let records = Records::new(desk.clone(), logs.clone(), model_limits.clone(), stats.clone());
         let records = Arc::new(records);
+        let events = Events::new(desk.clone(), records.clone());
         let authenticator = Authenticator::new(desk.clone(), authentication, issuers.clone());
         let vault = Arc::new(Vault::new(desk.clone(), keys, issuers));
         let shared = Arc::new_cyclic(|shared: &Weak<Shared>| {

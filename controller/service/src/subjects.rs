@@ -1,6 +1,7 @@
 //! What the service hands on to subjects that are crates of their own.
 
 mod conversations;
+mod events;
 mod identity;
 mod jobs;
 mod lines;

@@ -43,9 +43,10 @@ const ARROWS: &[(&str, &str)] = &[
     ("atlas-registry", "artifacts contract desk objects policy state types vault"),
     ("atlas-jobs", "api artifacts contract desk duty format mcp-spec model platform raft registry state types vault"),
     ("atlas-conversations", "artifacts desk jobs objects raft records registry state types"),
+    ("atlas-events", "desk history platform records types"),
     (
         "atlas-service",
-        "access api artifacts audit contract conversations desk duty env expressions format history identity jobs limiter lines mcp-spec mediation model oauth objects package platform raft records registry runs state telemetry trail triggers types upkeep vault",
+        "access api artifacts audit contract conversations desk duty env events expressions format history identity jobs limiter lines mcp-spec mediation model oauth objects package platform raft records registry runs state telemetry trail triggers types upkeep vault",
     ),
     ("atlas-objects", "access mcp-spec model types"),
     ("atlas-oidc", ""),

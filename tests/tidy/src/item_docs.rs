@@ -6,7 +6,7 @@ use std::path::Path;
 use crate::tree;
 
 /// Crates whose public items others read.
-const CRATES: [&str; 39] = [
+const CRATES: [&str; 40] = [
     "agents/bundled",
     "agents/contract",
     "agents/model",
@@ -32,6 +32,7 @@ const CRATES: [&str; 39] = [
     "controller/records",
     "controller/registry",
     "controller/jobs",
+    "controller/events",
     "controller/service",
     "controller/state",
     "proto/env",

@@ -66,6 +66,7 @@ fn workers_and_controllers_do_not_know_each_other() {
                 "atlas-raft",
                 "atlas-history",
                 "atlas-desk",
+                "atlas-events",
                 "atlas-conversations",
                 "atlas-jobs",
                 "atlas-registry",

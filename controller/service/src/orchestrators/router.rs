@@ -63,7 +63,7 @@ impl Drop for Routers {
 impl Routers {
     /// Gives each namespace with undecided jobs a task. One that has none left ends by itself.
     async fn lead(&mut self) {
-        let mut latest = self.shared.events.latest();
+        let mut latest = self.shared.events.log().latest();
         loop {
             latest.borrow_and_update();
             let state = self.shared.handle.applied();

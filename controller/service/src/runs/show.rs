@@ -103,19 +103,6 @@ fn step_value(run: &Run, plan: Option<&Plan>, step: &RunStep) -> Value {
     })
 }
 
-/// A run in an event: without its data.
-pub(crate) fn event_value(run: &Run) -> Value {
-    json!({
-        "id": run.id.execution(),
-        "chain_name": *run.chain,
-        "namespace": run.namespace.as_str(),
-        "status": run.status.as_str(),
-        "current_step": run.current_step(),
-        "total_steps": run.total_steps,
-        "error": run.error(),
-    })
-}
-
 /// Unix seconds; 0.0 if it has not come.
 fn seconds(time: Timestamp) -> f64 {
     time.0 as f64 / 1e6

@@ -7,7 +7,7 @@ use atlas_types::{EventRecord, EventSeq};
 use tokio::sync::watch;
 
 /// The latest events, in memory.
-pub(crate) struct EventLog {
+pub struct EventLog {
     recent: Mutex<Recent>,
     latest: watch::Sender<EventSeq>,
     max: usize,
@@ -21,13 +21,14 @@ struct Recent {
 }
 
 impl EventLog {
-    pub(crate) fn new(through: EventSeq, max: usize) -> Self {
+    /// One after this event, with at most so many.
+    pub fn new(through: EventSeq, max: usize) -> Self {
         let recent = Recent { batches: VecDeque::new(), count: 0, floor: through };
         Self { recent: Mutex::new(recent), latest: watch::Sender::new(through), max }
     }
 
     /// Adds the events of an entry.
-    pub(crate) fn push(&self, events: &Arc<[EventRecord]>) {
+    pub fn push(&self, events: &Arc<[EventRecord]>) {
         let (Some(first), Some(last)) = (events.first(), events.last()) else { return };
         let mut recent = self.lock();
         if last.seq <= *self.latest.borrow() {
@@ -48,7 +49,7 @@ impl EventLog {
 
     /// Empties the log after events were missed, because the events in memory would not be consecutive with the next
     /// ones.
-    pub(crate) fn reset(&self, through: EventSeq) {
+    pub fn reset(&self, through: EventSeq) {
         let mut recent = self.lock();
         *recent = Recent { batches: VecDeque::new(), count: 0, floor: through };
         self.latest.send_replace(through);
@@ -56,7 +57,7 @@ impl EventLog {
 
     /// Applies `pick` to up to `limit` events after `after`. Returns the results and the new cursor, or none if the
     /// events are no longer in memory.
-    pub(crate) fn after<T>(
+    pub fn after<T>(
         &self,
         after: EventSeq,
         limit: usize,
@@ -87,17 +88,17 @@ impl EventLog {
     }
 
     /// True if the events after `after` are still in memory.
-    pub(crate) fn reaches(&self, after: EventSeq) -> bool {
+    pub fn reaches(&self, after: EventSeq) -> bool {
         after >= self.lock().floor
     }
 
     /// The last event in it, as it changes.
-    pub(crate) fn latest(&self) -> watch::Receiver<EventSeq> {
+    pub fn latest(&self) -> watch::Receiver<EventSeq> {
         self.latest.subscribe()
     }
 
     /// Whether there are readers of events.
-    pub(crate) fn has_readers(&self) -> bool {
+    pub fn has_readers(&self) -> bool {
         self.latest.receiver_count() > 0
     }
 

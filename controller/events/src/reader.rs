@@ -6,14 +6,15 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use atlas_desk::{Caller, Consistency, Error};
 use atlas_history::StoredEvent;
+use atlas_records::{Shown, View};
 use atlas_types::{
     Attempt, Event, EventRecord, EventSeq, Job, JobChange, JobId, JobStatus, Micros, Namespace, Timestamp,
 };
 use tokio::sync::watch;
 
-use crate::service::Shared;
-use crate::{Caller, Consistency, Error, EventFilter, Service, Shown, View};
+use crate::{EventFilter, Events};
 
 /// A change of a job.
 #[derive(Debug, Clone)]
@@ -68,7 +69,7 @@ pub struct Follow {
 
 /// A cursor in the stream of events.
 pub struct Reader {
-    shared: Arc<Shared>,
+    events: Events,
     latest: watch::Receiver<EventSeq>,
     cursor: EventSeq,
     through: Option<EventSeq>,
@@ -83,21 +84,21 @@ const CHUNK: usize = 256;
 /// The interval at which a reader checks whether the history has received the events that are no longer in memory.
 const HISTORY_INTERVAL: Duration = Duration::from_millis(20);
 
-impl Service {
+impl Events {
     /// Opens a reader. [`Error::EventsGone`] if the requested events were dropped.
     pub async fn follow(&self, caller: &Caller, follow: Follow) -> Result<Reader, Error> {
-        let latest = self.shared.events.latest();
+        let latest = self.log.latest();
         // Some applied events may not have been delivered to this log yet.
-        let now = self.shared.handle.applied().event_seq().max(*latest.borrow());
+        let now = self.desk.handle.applied().event_seq().max(*latest.borrow());
         // A cursor after the last event comes from another cluster or is invalid. The reader then starts now.
         let cursor = follow.after.map_or(now, |after| after.min(now));
         let Follow { job, through, live_only, .. } = follow;
         let namespace = caller.namespace.clone();
-        let reader = Reader { shared: self.shared.clone(), latest, cursor, through, namespace, job, live_only };
-        if !reader.shared.events.reaches(cursor) {
-            reader.shared.archived_events(cursor, 1).await?;
+        let reader = Reader { events: self.clone(), latest, cursor, through, namespace, job, live_only };
+        if !reader.events.log.reaches(cursor) {
+            reader.events.desk.archived_events(cursor, 1).await?;
         }
-        reader.shared.metrics.subscriber_count.inc();
+        reader.events.desk.metrics.subscriber_count.inc();
         Ok(reader)
     }
 }
@@ -111,17 +112,17 @@ pub struct JobStream {
     pub reader: Reader,
 }
 
-impl Service {
+impl Events {
     /// A change with the data for its frame.
     pub async fn show_change(&self, change: &Change) -> Result<Shown, Error> {
-        self.shared.records.show(change.job.clone(), View::Plain, None).await
+        self.records.show(change.job.clone(), View::Plain, None).await
     }
 
     /// Opens the stream of one job.
     pub async fn follow_job(&self, caller: &Caller, id: JobId, live_only: bool) -> Result<JobStream, Error> {
-        let state = self.state(Consistency::Linearizable).await?;
+        let state = self.desk.state(Consistency::Linearizable).await?;
         let seq = state.event_seq();
-        let job = self.shared.job_in(caller, &state, id).await?;
+        let job = self.desk.job_in(caller, &state, id).await?;
         let follow = Follow { job: Some(id), after: Some(seq), live_only, ..Follow::default() };
         let reader = self.follow(caller, follow).await?;
         Ok(JobStream { so_far: told(&job, seq), reader })
@@ -174,10 +175,10 @@ impl Reader {
         };
         loop {
             self.latest.borrow_and_update();
-            let (changes, cursor) = match self.shared.events.after(self.cursor, CHUNK, pick) {
+            let (changes, cursor) = match self.events.log.after(self.cursor, CHUNK, pick) {
                 Some(found) => found,
                 None if self.live_only => {
-                    self.shared.metrics.subscriber_drops.inc();
+                    self.events.desk.metrics.subscriber_drops.inc();
                     return Ok(Next::Behind);
                 }
                 None => self.read_history(CHUNK, &pick).await?,
@@ -193,9 +194,9 @@ impl Reader {
             if moved {
                 continue;
             }
-            if !self.shared.events.reaches(self.cursor) {
+            if !self.events.log.reaches(self.cursor) {
                 // The events that left the memory are not in the history yet, because its writer is slightly behind.
-                self.shared.env.clock.sleep(HISTORY_INTERVAL).await;
+                self.events.desk.env.clock.sleep(HISTORY_INTERVAL).await;
             } else if self.latest.changed().await.is_err() {
                 return Ok(Next::Over);
             }
@@ -212,7 +213,7 @@ impl Reader {
         limit: usize,
         pick: impl Fn(&EventRecord) -> Option<T>,
     ) -> Result<(Vec<T>, EventSeq), Error> {
-        let events = self.shared.archived_events(self.cursor, limit).await?;
+        let events = self.events.desk.archived_events(self.cursor, limit).await?;
         let cursor = events.last().map_or(self.cursor, |event| event.seq);
         let known = events.into_iter().filter_map(|StoredEvent { seq, at, event }| {
             let event = event?;
@@ -239,6 +240,6 @@ fn namespace_of(event: &Event) -> Option<&Namespace> {
 
 impl Drop for Reader {
     fn drop(&mut self) {
-        self.shared.metrics.subscriber_count.dec();
+        self.events.desk.metrics.subscriber_count.dec();
     }
 }

@@ -2,19 +2,16 @@
 
 use std::sync::Arc;
 
-use atlas_desk::on_behalf;
-use atlas_raft::ProposeError;
-use atlas_types::{Event, EventRecord, EventSeq, Namespace, Object, ObjectKind, Observation, Payload, PayloadBody};
+use atlas_desk::{Error, json, on_behalf};
+use atlas_types::{Event, EventRecord, EventSeq, Namespace, Object, ObjectKind, Payload, PayloadBody};
 
-use crate::cluster_events::EventLabel;
-use crate::events::{Follow, Reader};
-use crate::{Error, Service, json};
+use crate::{EventLabel, Events, Follow, Reader};
 
-impl Service {
+impl Events {
     /// The webhooks of all namespaces as this controller has applied them, the oldest first.
     pub fn webhooks(&self) -> Vec<Arc<Object>> {
         let Ok(kind) = ObjectKind::new("webhook") else { return Vec::new() };
-        self.shared.handle.applied().objects_of_kind(&kind).cloned().collect()
+        self.desk.handle.applied().objects_of_kind(&kind).cloned().collect()
     }
 
     /// A reader of the events that a namespace may see. [`Error::EventsGone`] if events after `after` were dropped.
@@ -32,10 +29,10 @@ impl Service {
             }
             _ => return Ok(true),
         };
-        let state = self.shared.handle.applied();
+        let state = self.desk.handle.applied();
         let found = match state.job(job) {
             Some(job) => Some(Arc::clone(job)),
-            None => self.shared.archived(&state, job).await?,
+            None => self.desk.archived(&state, job).await?,
         };
         Ok(found.is_some_and(|job| job.namespace == *namespace))
     }
@@ -59,12 +56,6 @@ impl Service {
         }
         write_short(out, record);
         Ok(())
-    }
-
-    /// Notes statuses of objects. Refused unless this member leads: a former leader must not overwrite what its
-    /// successor noted.
-    pub async fn observe_objects(&self, observations: Vec<Observation>) -> Result<(), ProposeError> {
-        self.shared.observe_objects(observations).await.map(drop)
     }
 }
 

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use atlas_types::{AgentVersion, ClusterConfig, Event, EventRecord, Node, NodeHealth, Object, Timestamp};
+use atlas_desk::{Error, json};
+use atlas_types::{AgentVersion, ClusterConfig, Event, EventRecord, Node, NodeHealth, Object, Run, Timestamp};
 use serde_json::{Value, json};
 
-use crate::{Error, Service, json, runs};
+use crate::Events;
 use atlas_records::shown_question;
 use atlas_records::{View, change_word, write_frame};
 
@@ -123,7 +124,7 @@ fn name_of(event: &Event) -> String {
     }
 }
 
-impl Service {
+impl Events {
     /// Appends an event as JSON. Events of jobs have the members of the frames of `GET /api/events?view=full`.
     pub async fn write_event(&self, out: &mut Vec<u8>, record: &EventRecord) -> Result<(), Error> {
         out.extend_from_slice(format!("{{\"event\":{},\"kind\":\"", record.seq.0).as_bytes());
@@ -132,7 +133,7 @@ impl Service {
         json::string(out, &name_of(&record.event));
         out.push(b',');
         if let Event::Job { change, old_status, job } = &record.event {
-            let shown = self.shared.records.show(Arc::clone(job), View::Plain, None).await?;
+            let shown = self.records.show(Arc::clone(job), View::Plain, None).await?;
             let mut frame = Vec::with_capacity(1024);
             write_frame(&mut frame, &shown, *old_status, record.at, Some(*change), View::Full);
             out.extend_from_slice(frame.get(1..).unwrap_or_default());
@@ -162,7 +163,7 @@ fn described(event: &Event, at: Timestamp) -> (&'static str, &'static str, Value
         Event::ObjectPut { object } if object.uid == object.revision => ("created", "object", object_value(object)),
         Event::ObjectPut { object } => ("changed", "object", object_value(object)),
         Event::ObjectDeleted { object } => ("deleted", "object", object_value(object)),
-        Event::Run { change, run } => (change.as_str(), "run", runs::event_value(run)),
+        Event::Run { change, run } => (change.as_str(), "run", run_value(run)),
         Event::StepsRecorded { from, steps, .. } => {
             let kinds: Vec<_> = steps.iter().map(|step| step.kind.as_str()).collect();
             ("recorded", "steps", json!({ "from": from, "kinds": kinds }))
@@ -248,5 +249,18 @@ fn config_value(config: &ClusterConfig) -> Value {
         "backoff_max_s": config.backoff_max.map(|longest| longest.0 / 1_000_000),
         "journal_bytes_max": config.journal_bytes_max,
         "node_failures_max": config.node_failures_max,
+    })
+}
+
+/// A run in an event: without its data.
+fn run_value(run: &Run) -> Value {
+    json!({
+        "id": run.id.execution(),
+        "chain_name": *run.chain,
+        "namespace": run.namespace.as_str(),
+        "status": run.status.as_str(),
+        "current_step": run.current_step(),
+        "total_steps": run.total_steps,
+        "error": run.error(),
     })
 }
