@@ -22,10 +22,10 @@ use atlas_env::{Env, Task};
 use atlas_raft::Answers;
 use atlas_telemetry::{ByAuditDecision, Metrics};
 use atlas_types::Request;
+use limit::{Limit, Who};
 use tokio::sync::{Notify, watch};
 
 use crate::{Caller, Error};
-use limit::{Limit, Who};
 pub use machines::TurnedAway;
 use store::Store;
 use subject::subject;

@@ -3,12 +3,11 @@
 use std::sync::Arc;
 
 use atlas_desk::{Error, json};
+use atlas_records::{View, change_word, shown_question, write_frame};
 use atlas_types::{AgentVersion, ClusterConfig, Event, EventRecord, Node, NodeHealth, Object, Run, Timestamp};
 use serde_json::{Value, json};
 
 use crate::Events;
-use atlas_records::shown_question;
-use atlas_records::{View, change_word, write_frame};
 
 /// The subject of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

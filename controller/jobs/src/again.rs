@@ -1,11 +1,10 @@
 //! Jobs: cancel, retry.
 
 use atlas_desk::{Caller, Error};
+use atlas_registry::{RunAgain, unknown_agent};
 use atlas_types::{CONVERSATION_METADATA, CancelJob, Command, FailureKind, Job, JobId, Outcome, RequestId, RetryJob};
 
 use crate::{Jobs, Submission};
-use atlas_registry::RunAgain;
-use atlas_registry::unknown_agent;
 
 /// Cancelling and retrying. Decisions on jobs in doubt are in `resolve`.
 impl Jobs {

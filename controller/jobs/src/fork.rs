@@ -5,6 +5,7 @@ use std::sync::Arc;
 use atlas_artifacts::hash;
 use atlas_desk::{Caller, Error};
 use atlas_format::{decode_steps, encode_steps};
+use atlas_registry::{RunAgain, calls_models, find_version, unknown_agent};
 use atlas_state::State;
 use atlas_types::{
     AgentPin, AgentVersion, Command, ForkJob, Job, JobId, Journal, ObjectKey, ObjectKind, ObjectName, Outcome, Payload,
@@ -13,8 +14,6 @@ use atlas_types::{
 use serde_json::{Map, Value, json};
 
 use crate::Jobs;
-use atlas_registry::RunAgain;
-use atlas_registry::{calls_models, find_version, unknown_agent};
 
 /// Most bytes of the values that a person sets.
 const SET_BYTES_MAX: usize = 16 << 10;

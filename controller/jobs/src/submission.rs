@@ -8,10 +8,9 @@ use atlas_desk::{Caller, Error, json};
 use atlas_platform::labels;
 use atlas_registry::{find_version, unknown_agent};
 use atlas_state::State;
-use atlas_types::AgentVersion;
 use atlas_types::{
-    AgentName, CALLED_FROM_METADATA, CONVERSATION_METADATA, Job, JobId, Micros, Namespace, Payload, QuestionRule,
-    RequestId, SpawnedBy, Spawner, SubmitJob, Timestamp, Verdict,
+    AgentName, AgentVersion, CALLED_FROM_METADATA, CONVERSATION_METADATA, Job, JobId, Micros, Namespace, Payload,
+    QuestionRule, RequestId, SpawnedBy, Spawner, SubmitJob, Timestamp, Verdict,
 };
 use bytes::Bytes;
 use serde_json::{Map, Value};

@@ -6,6 +6,7 @@ use std::time::Duration;
 use atlas_contract::{Violation, joined};
 use atlas_desk::{Caller, Error, on_behalf};
 use atlas_duty::waits_for_node;
+use atlas_registry::{KnownContract, Operation, PolicyOperation, unknown_agent};
 use atlas_state::State;
 use atlas_types::{
     AgentKind, AgentPin, AgentVersion, Command, Door, Failure, FailureKind, JobId, Origin, Outcome, Payload, PolicyRef,
@@ -17,9 +18,6 @@ use serde_json::Value;
 use crate::inbound::Intended;
 use crate::submission::resolve;
 use crate::{Jobs, Submission};
-use atlas_registry::KnownContract;
-use atlas_registry::unknown_agent;
-use atlas_registry::{Operation, PolicyOperation};
 
 /// A submission in progress, and its result.
 pub struct Draft<'s> {

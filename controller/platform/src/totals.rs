@@ -1,8 +1,9 @@
 //! The task that keeps the statistics of agents complete.
 
-use atlas_desk::Desk;
 use std::sync::Arc;
 use std::time::Duration;
+
+use atlas_desk::Desk;
 
 use crate::Stats;
 

@@ -3,6 +3,8 @@
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
+use atlas_jobs::passes_on;
+use atlas_platform::model_health;
 use atlas_state::State;
 use atlas_telemetry::{ByAgent, ByAgentPort, ByMessageOutcome, MessageOutcome};
 use atlas_types::{Namespace, Object, ObjectKey, ObjectKind, ObjectName, Timestamp};
@@ -13,8 +15,6 @@ use serde_json::Value;
 use crate::kept::Verdict;
 use crate::service::Shared;
 use crate::{Caller, Consistency, Error, Service, ShownAgent};
-use atlas_jobs::passes_on;
-use atlas_platform::model_health;
 
 /// How long it counts that a model was reached.
 const MODEL_KEPT: Duration = Duration::from_secs(60);

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use atlas_env::chain;
 use atlas_package::UnpackError;
+use atlas_registry::{KnownContract, find_version, unknown_agent};
 use atlas_types::{
     AgentKind, AgentName, AgentVersion, Command, DeleteAgent, DeprecateAgent, Digest, Place, RegisterAgent,
     ResumeAgent, RetireAgent, Version, level,
@@ -13,8 +14,6 @@ use serde_json::{Map, Value, json};
 
 use crate::revisions;
 use crate::{Caller, Consistency, Error, Service, View};
-use atlas_registry::KnownContract;
-use atlas_registry::{find_version, unknown_agent};
 
 /// Maximum size of a deprecation message.
 const DEPRECATION_BYTES_MAX: usize = 1_024;

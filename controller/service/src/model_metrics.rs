@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use atlas_jobs::passes_on;
 use atlas_state::State;
 use atlas_telemetry::{ByLlmCall, ByLlmTokens, ByLoopEnd, ByServer, ByTool, ByToolCall, LoopEnd, Metrics, TokenKind};
 use atlas_types::{
@@ -14,7 +15,6 @@ use serde::Deserialize;
 
 use crate::needs::{answered, server_asked};
 use crate::series::{OTHER, PAIRS_MAX, Series, TOOLS_MAX};
-use atlas_jobs::passes_on;
 
 /// Longest name of a model that is shown.
 const NAME_BYTES_MAX: usize = 128;

@@ -9,6 +9,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use atlas_desk::on_behalf;
+use atlas_jobs::passes_on;
+use atlas_platform::model_health::checked_at;
 use atlas_raft::Leadership;
 use atlas_state::State;
 use atlas_types::{JobId, ObjectKey, ObjectKind};
@@ -18,8 +20,6 @@ use crate::needs::UNASKED;
 use crate::probes::{self, OwnAgent, Standing};
 use crate::service::Shared;
 use crate::{Error, Service};
-use atlas_jobs::passes_on;
-use atlas_platform::model_health::checked_at;
 
 /// How often the leader looks for models that are due, at most.
 const LOOK_EVERY: Duration = Duration::from_secs(10);

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use atlas_desk::on_behalf;
+use atlas_jobs::passes_on;
 use atlas_mcp_spec::{ServerSpec, Transport};
 use atlas_raft::Leadership;
 use atlas_state::State;
@@ -18,7 +19,6 @@ use crate::kept::Verdict;
 use crate::probes::{self, OwnAgent, Standing};
 use crate::service::Shared;
 use crate::{Error, Service};
-use atlas_jobs::passes_on;
 
 /// How long an answer counts.
 const KEPT: Duration = Duration::from_secs(5);

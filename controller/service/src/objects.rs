@@ -6,8 +6,11 @@ use std::sync::Arc;
 use atlas_api::types;
 use atlas_contract::Violation;
 use atlas_contract::schema::Validator;
-use atlas_desk::gate::{may_read_objects, may_write_objects};
-use atlas_desk::{ShownObject, shown_object, with_revision};
+use atlas_desk::{
+    ShownObject,
+    gate::{may_read_objects, may_write_objects},
+    shown_object, with_revision,
+};
 use atlas_objects::{KINDS, Kind, Scope};
 use atlas_platform::labels;
 use atlas_types::{

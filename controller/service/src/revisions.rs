@@ -1,11 +1,11 @@
 //! The packages that an agent version had before others replaced them, and the way back to one.
 
+use atlas_registry::unknown_agent;
 use atlas_types::{AgentRevision, AgentVersion, Digest, Principal, Timestamp};
 use serde_json::{Value, json};
 
 use crate::agents::{Registered, exactly};
 use crate::{Caller, Error, Service};
-use atlas_registry::unknown_agent;
 
 /// Result of a rollback.
 #[derive(Debug, Clone, PartialEq, Eq)]

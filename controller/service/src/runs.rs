@@ -19,6 +19,7 @@ use std::time::Duration;
 use atlas_artifacts::hash;
 use atlas_contract::requirement::Requirement;
 use atlas_desk::ownership;
+use atlas_records::View;
 use atlas_runs::Chain;
 use atlas_types::{
     CancelRun, Command, Event, EventRecord, ObjectName, Outcome, Run, RunDefinition, RunId, RunStatus, StartRun,
@@ -28,7 +29,6 @@ use serde_json::Value;
 use tokio::sync::broadcast::error::RecvError;
 
 use crate::{Caller, Consistency, Error, Service, json};
-use atlas_records::View;
 
 pub(crate) use carry::carry;
 pub(crate) use drive::drive;

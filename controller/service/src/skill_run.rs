@@ -5,13 +5,13 @@ use atlas_contract::RequiredSkill;
 use atlas_contract::schema::Validator;
 use atlas_env::chain;
 use atlas_objects::SkillSpec;
+use atlas_registry::KnownContract;
 use atlas_state::State;
 use atlas_types::{AgentName, Digest, Job, Namespace, ObjectKey, ObjectKind, ObjectName, Version};
 use bytes::Bytes;
 use serde_json::Value;
 
 use crate::{Caller, Consistency, Error, Service, Submission, Unwanted};
-use atlas_registry::KnownContract;
 
 /// How a call of a skill ended.
 #[derive(Debug, Clone, PartialEq)]

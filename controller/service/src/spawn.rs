@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use atlas_api::Jobs;
+use atlas_jobs::Family;
 use atlas_types::{
     AgentName, Command, ForsakeChild, Job, JobId, JobStatus, Namespace, NodeId, Outcome, Spawn, SpawnEnd, Spawner,
 };
 use serde_json::Map;
 
 use crate::{Caller, Consistency, Error, Service, Submission};
-use atlas_jobs::Family;
 
 /// The result of a spawn request.
 #[derive(Debug, Clone)]

@@ -12,12 +12,12 @@ mod user;
 
 use atlas_api::{Agents, Figures, Jobs, OperationId, Questions};
 use atlas_contract::platform::{self, LOOKUP};
+use atlas_registry::KnownContract;
 use atlas_types::{Job, JobId, MODEL_TOKEN, Spawner, TEAM, ToolEnd, ToolRequest};
 use serde_json::{Map, Value};
 
 use crate::skill_run::undeclared;
 use crate::{Attempted, Caller, Error, Service, is_denial};
-use atlas_registry::KnownContract;
 
 /// Most bytes of a result: as much as a frame to a worker holds.
 const TOOL_BYTES_MAX: usize = 1 << 20;

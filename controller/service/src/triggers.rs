@@ -11,6 +11,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use atlas_objects::{SealedVersion, TriggerSpec, TriggerStatus};
+use atlas_records::View;
+use atlas_registry::unknown_agent;
 use atlas_state::State;
 use atlas_triggers::{Before, Definition, Kind, Rules, Target};
 use atlas_types::{
@@ -20,8 +22,6 @@ use atlas_types::{
 use serde_json::{Map, Value, json};
 
 use crate::{Caller, Consistency, Error, Service};
-use atlas_records::View;
-use atlas_registry::unknown_agent;
 
 pub use self::hook::{HOOK_HEADERS, HookAnswer, HookCall};
 pub(crate) use self::leader::fire;

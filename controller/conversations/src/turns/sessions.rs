@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use atlas_desk::{Caller, Consistency, Error, on_behalf};
-use atlas_jobs::Submission;
+use atlas_jobs::{Draft, Submission};
 use atlas_records::View;
+use atlas_registry::{find_version, unknown_agent};
 use atlas_state::State;
 use atlas_types::{AgentName, JobId, LEFT_METADATA, Object, ObjectKey, ObjectName};
 use serde_json::{Map, Value};
@@ -12,8 +13,6 @@ use serde_json::{Map, Value};
 use super::mapping::{CONVERSATION, MESSAGE};
 use super::{Asked, ClaimedTurn, ConversationScope, LOOK, Mapping, Message, key, not_with, short, spec_of};
 use crate::Conversations;
-use atlas_jobs::Draft;
-use atlas_registry::{find_version, unknown_agent};
 
 /// The name of a conversation that is never kept.
 const FRESH: &str = "temp";

@@ -3,12 +3,12 @@
 //! These ports refuse inside of handshakes and streams, so nothing waits for the disk here: a record is written right after the
 //! refusal.
 
+use atlas_api::catalogue::Entry;
 use atlas_audit::{Decision, Record};
 use atlas_types::Door;
 
 use super::Audit;
 use super::limit::Who;
-use atlas_api::catalogue::Entry;
 
 /// A machine that was turned away.
 #[derive(Debug, Clone)]

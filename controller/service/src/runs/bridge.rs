@@ -11,6 +11,7 @@ use atlas_desk::on_behalf;
 use atlas_mediation::{ATTEMPTS_MAX, Bridge, MediationError};
 use atlas_objects::models_of_tier;
 use atlas_package::{PackFile, pack_files};
+use atlas_records::View;
 use atlas_runs::{Next, Plan, StepInput};
 use atlas_state::State;
 use atlas_types::{AgentName, JobStatus, RequestId, Run, RunStrategy, Version};
@@ -20,7 +21,6 @@ use serde_json::json;
 use super::drive::caller_of;
 use crate::Submission;
 use crate::{Caller, Error, Service};
-use atlas_records::View;
 
 /// The tier whose model converts outputs.
 pub(super) const TIER: &str = "fast";

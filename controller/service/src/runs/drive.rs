@@ -11,6 +11,7 @@ use std::time::Duration;
 use atlas_desk::on_behalf;
 use atlas_duty::{plan_step, waits_for_node};
 use atlas_raft::Leadership;
+use atlas_registry::{KnownContract, find_version};
 use atlas_runs::{Chain, Next, Plan, PlannedStep, StepInput, context, next, step_job, unknown_agents};
 use atlas_state::State;
 use atlas_types::{
@@ -28,8 +29,6 @@ use super::shares::Shares;
 use super::{branches, bridge, publish};
 use crate::service::Shared;
 use crate::{Caller, Error, Service};
-use atlas_registry::KnownContract;
-use atlas_registry::find_version;
 
 /// The pause before a run is continued again that could not be, because a limit is reached or data is out of reach.
 pub(super) const PAUSE: Duration = Duration::from_secs(1);

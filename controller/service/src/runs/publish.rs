@@ -6,6 +6,7 @@
 
 use atlas_desk::on_behalf;
 use atlas_package::{PackFile, pack_files};
+use atlas_registry::find_version;
 use atlas_runs::Chain;
 use atlas_state::State;
 use atlas_types::{AgentName, AgentVersion, Namespace, Object, ObjectKey, ObjectKind, ObjectName, level};
@@ -14,7 +15,6 @@ use futures::future::BoxFuture;
 use serde_json::{Value, json};
 
 use crate::{Caller, Error, Service};
-use atlas_registry::find_version;
 
 /// The longest run of a chain that is called like an agent, in seconds. Its steps have limits of their own.
 const TIMEOUT_SECONDS: u32 = 7 * 86_400;

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use atlas_records::View;
 use atlas_runs::{FailureReport, Plan, StepReport, result};
 use atlas_types::{Payload, Run, RunFault, RunStatus, RunStep, StepLeft, Timestamp};
 use serde_json::{Value, json};
 
 use crate::{Error, Service};
-use atlas_records::View;
 
 impl Service {
     pub(super) async fn show_run(&self, run: &Run, view: View) -> Result<Value, Error> {

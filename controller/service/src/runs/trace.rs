@@ -1,10 +1,10 @@
 //! The trace of a run of a chain (compatibility §13.3): those of the jobs of its steps, and their sums.
 
+use atlas_records::is_traced;
+use atlas_types::Timestamp;
 use serde_json::{Value, json};
 
 use crate::{Caller, Consistency, Error, Service};
-use atlas_records::is_traced;
-use atlas_types::Timestamp;
 
 /// Most traces of jobs in one.
 const JOBS_MAX: usize = 500;

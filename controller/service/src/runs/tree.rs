@@ -1,10 +1,9 @@
 //! A run of a chain with the jobs of its steps and all jobs below them.
 
+use atlas_records::{JOBS_MAX, View, write_all};
 use serde_json::Value;
 
 use crate::{Caller, Consistency, Error, Service};
-use atlas_records::View;
-use atlas_records::{JOBS_MAX, write_all};
 
 impl Service {
     /// The run in its full view as JSON text, with the trees of its steps' jobs in `children`.

@@ -1,5 +1,6 @@
 //! Credentials of callers through the service.
 
+use atlas_jobs::Intended;
 use atlas_package::PackFile;
 use atlas_types::{Expect, JobId, RequestId, SecretText};
 use bytes::Bytes;
@@ -8,7 +9,6 @@ use serde_json::json;
 use super::{Node, caller, until};
 use crate::testing::Net;
 use crate::{Caller, Error, ObjectChange, Service, Submission};
-use atlas_jobs::Intended;
 
 const CONTRACT: &str = "agent:\n  name: talker\n  version: 1.0.0\n  model: { name: fast }\n  provider: { type: llm, system_prompt: Talk. }\n  requires: { mcp_servers: [lab] }\n";
 

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use atlas_records::open_below;
 use atlas_state::State;
 use atlas_types::{AskKind, Job, JobId, MessageId, Question, StepKey};
 use bytes::Bytes;
@@ -10,7 +11,6 @@ use serde_json::{Value, json};
 
 use super::{Call, NoResult};
 use crate::{Consistency, Error, NewMessage, Service};
-use atlas_records::open_below;
 
 impl Service {
     /// Answers the worker of a job of a team.

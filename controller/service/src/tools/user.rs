@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
+use atlas_api::catalogue::UNATTENDED;
+use atlas_records::ruled;
+use atlas_registry::KnownContract;
 use atlas_types::{Ask, AskKind, AskQuestion, Job, Micros, QuestionRule, StepKey};
 use serde_json::{Value, json};
 
 use super::{Call, NoResult};
 use crate::{Error, Service};
-use atlas_api::catalogue::UNATTENDED;
-use atlas_records::ruled;
-use atlas_registry::KnownContract;
 
 /// What these tools' names start with.
 const PREFIX: &str = "user__";
