@@ -29,13 +29,13 @@ const SWEEP: Duration = Duration::from_secs(30);
 
 /// The id of a job that is about to be submitted.
 #[derive(Debug, Clone, Copy)]
-pub struct Intended {
+pub struct IntendedJob {
     pub id: JobId,
     /// Whether the job keeps the id when it is submitted again, as a child does.
     pub stays: bool,
 }
 
-impl Intended {
+impl IntendedJob {
     /// Whether no job gets the id after this error. What is told to forget the credential of one that is submitted again might hear it after
     /// it has got it for the second time.
     fn is_over(self, error: &Error) -> bool {
@@ -69,10 +69,10 @@ impl Jobs {
         &self,
         caller: &Caller,
         submission: &Submission,
-        intended: Intended,
+        intended: IntendedJob,
     ) -> Result<Option<Submission>, Error> {
         let Some(bearer) = on_behalf::credential(caller) else { return Ok(None) };
-        let Intended { id: job, .. } = intended;
+        let IntendedJob { id: job, .. } = intended;
         let state = self.desk.current().await?;
         // What is wrong with it, or was answered before, is told by who submits it.
         let is_settled =
@@ -111,7 +111,7 @@ impl Jobs {
     }
 
     /// Drops the credential of a job that could not be submitted, unless the job may be there or is submitted again.
-    pub fn forget_unsubmitted(&self, job: Intended, error: &Error) {
+    pub fn forget_unsubmitted(&self, job: IntendedJob, error: &Error) {
         if job.is_over(error) {
             self.forget_unused(job.id);
         }
@@ -214,7 +214,7 @@ mod tests {
 
     #[test]
     fn the_credential_of_a_job_that_is_submitted_again_is_kept() {
-        let over = |stays, error: Error| Intended { id: JobId(1), stays }.is_over(&error);
+        let over = |stays, error: Error| IntendedJob { id: JobId(1), stays }.is_over(&error);
         for stays in [false, true] {
             // Those from which nobody knows whether the job is there.
             assert!(!over(stays, Error::OutcomeUnknown) && !over(stays, Error::Unrecorded));

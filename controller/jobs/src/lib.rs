@@ -28,7 +28,7 @@ pub use attachments::Recipient;
 pub use batch::Submitted;
 pub use bearers::{BearerRefused, Bearers};
 pub use fork::{ForkRequest, Set};
-pub use inbound::{Intended, passes_on, sweep};
+pub use inbound::{IntendedJob, passes_on, sweep};
 pub use messages::NewMessage;
 pub use resolve::Decision;
 pub use submission::{Family, Submission};

@@ -15,7 +15,7 @@ use atlas_types::{
 use bytes::Bytes;
 use serde_json::Value;
 
-use crate::inbound::Intended;
+use crate::inbound::IntendedJob;
 use crate::submission::resolve;
 use crate::{Jobs, Submission};
 
@@ -113,7 +113,7 @@ const RACES_MAX: usize = 5;
 impl Jobs {
     /// Submits a job, under this id if there is one.
     pub async fn submit_as(&self, caller: &Caller, submission: &Submission, id: Option<JobId>) -> Result<JobId, Error> {
-        let intended = Intended { id: id.unwrap_or_else(|| self.draw_id()), stays: id.is_some() };
+        let intended = IntendedJob { id: id.unwrap_or_else(|| self.draw_id()), stays: id.is_some() };
         self.submit_by(caller, submission, intended, None).await
     }
 
@@ -122,10 +122,10 @@ impl Jobs {
         &self,
         caller: &Caller,
         submission: &Submission,
-        intended: Intended,
+        intended: IntendedJob,
         read: Option<State>,
     ) -> Result<JobId, Error> {
-        let Intended { id, .. } = intended;
+        let IntendedJob { id, .. } = intended;
         // On the heap: what is awaited here is large, and stacks of threads are not.
         let carrying = match on_behalf::credential(caller) {
             Some(_) => Box::pin(self.hold_inbound(caller, submission, intended)).await?,

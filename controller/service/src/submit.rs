@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use atlas_jobs::Intended;
+use atlas_jobs::IntendedJob;
 use atlas_records::{Shown, View};
 use atlas_types::JobId;
 
@@ -21,7 +21,7 @@ impl Service {
             None => {
                 self.shared
                     .jobs
-                    .submit_by(caller, &submission, Intended { id: self.shared.jobs.draw_id(), stays: false }, read)
+                    .submit_by(caller, &submission, IntendedJob { id: self.shared.jobs.draw_id(), stays: false }, read)
                     .await
             }
         }
@@ -43,7 +43,7 @@ impl Service {
         // The id is drawn here, so that the waiter is registered before the job can end.
         let id = self.shared.jobs.draw_id();
         let mut waiter = self.shared.records.waiters().wait(id);
-        let submitted = self.shared.jobs.submit_by(caller, &submission, Intended { id, stays: false }, read).await?;
+        let submitted = self.shared.jobs.submit_by(caller, &submission, IntendedJob { id, stays: false }, read).await?;
         if submitted != id {
             return self.wait(caller, submitted, View::Plain, timeout).await;
         }

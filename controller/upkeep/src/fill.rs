@@ -12,7 +12,7 @@ use atlas_desk::{Desk, Error};
 use atlas_types::{Digest, EventSeq};
 use futures::StreamExt;
 
-use crate::Wanted;
+use crate::WantedArtifacts;
 
 /// The pause between two checks of new references. The member that stores an artifact usually sends it here earlier.
 const LOOK_INTERVAL: Duration = Duration::from_secs(1);
@@ -39,7 +39,7 @@ pub struct Completeness {
 /// The artifacts of a controller, and what it may lack of them.
 pub struct Upkeep {
     desk: Arc<Desk>,
-    wanted: Wanted,
+    wanted: WantedArtifacts,
 }
 
 /// Fetches missing artifacts while the controller runs.
@@ -97,11 +97,11 @@ impl std::ops::AddAssign for Missing {
 impl Upkeep {
     /// That of a controller that lacks nothing yet.
     pub fn new(desk: Arc<Desk>) -> Self {
-        Self { desk, wanted: Wanted::default() }
+        Self { desk, wanted: WantedArtifacts::default() }
     }
 
     /// What may be missing here.
-    pub fn wanted(&self) -> &Wanted {
+    pub fn wanted(&self) -> &WantedArtifacts {
         &self.wanted
     }
 

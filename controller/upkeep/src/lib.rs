@@ -17,4 +17,4 @@ pub use fill::{Completeness, Upkeep, fill};
 pub use health::watch;
 pub use history::{acknowledge, follow};
 pub use scrub::scrub;
-pub use wanted::Wanted;
+pub use wanted::WantedArtifacts;

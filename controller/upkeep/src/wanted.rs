@@ -11,7 +11,7 @@ const WANTED_MAX: usize = 65_536;
 
 /// Artifacts that may be missing here.
 #[derive(Default)]
-pub struct Wanted {
+pub struct WantedArtifacts {
     digests: Mutex<BTreeSet<Digest>>,
     /// True if a full pass is needed, because references were missed.
     pub(crate) all: AtomicBool,
@@ -19,7 +19,7 @@ pub struct Wanted {
     pub(crate) history: AtomicU64,
 }
 
-impl Wanted {
+impl WantedArtifacts {
     /// Records the artifacts that an entry refers to.
     pub fn note(&self, events: &[EventRecord]) {
         for event in events {

@@ -1,6 +1,6 @@
 //! Credentials of callers through the service.
 
-use atlas_jobs::Intended;
+use atlas_jobs::IntendedJob;
 use atlas_package::PackFile;
 use atlas_types::{Expect, JobId, RequestId, SecretText};
 use bytes::Bytes;
@@ -35,7 +35,7 @@ async fn a_credential_whose_job_is_refused_stays_at_no_controller() {
     let net = Net::new(2);
     let (near, far) = (Node::start(&net, 1).await, Node::start(&net, 2).await);
     prepare(&near.service).await;
-    let intended = Intended { id: JobId(7), stays: true };
+    let intended = IntendedJob { id: JobId(7), stays: true };
     let held = near.service.shared.jobs.hold_inbound(&carrying(), &submission(), intended).await.expect("held");
     assert!(held.expect("it goes on").bearer);
     until("the other controller holds it", async || far.service.bearers().of(JobId(7)).is_some()).await;
