@@ -8,7 +8,7 @@ use atlas_env::Env;
 use atlas_package::DiscoveredAgent;
 use serde_json::{Value, json};
 
-use super::Refusal;
+use super::answer::Refusal;
 
 /// The job to run.
 pub(super) struct Plan<'p> {

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-use super::Refusal;
+use super::answer::Refusal;
 
 /// Maximum size of a file; the readers of YAML have the same limit.
 const BYTES_MAX: u64 = 1 << 20;

@@ -4,7 +4,8 @@ use std::path::PathBuf;
 
 use serde_json::json;
 
-use super::{Answer, Refusal, folder, render};
+use super::answer::{Answer, Refusal};
+use super::{folder, render};
 
 /// The default execution timeout, which is not shown.
 const TIMEOUT_DEFAULT: f64 = 60.0;

@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use super::{Answer, folder, render};
+use super::answer::Answer;
+use super::{folder, render};
 
 /// Options of `atlas list`.
 #[derive(Debug, clap::Args)]

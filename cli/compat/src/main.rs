@@ -3,6 +3,7 @@
 //! Agents run on the usual controller and worker, started inside this process for one command. Verbs for features that
 //! Atlas does not have yet are missing. Scripts parse the output, so the texts are the same as in Atlas for Python.
 
+mod answer;
 mod embedded;
 mod file;
 mod folder;
@@ -27,6 +28,8 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
+
+use answer::{Refusal, print};
 
 /// Runs and inspects agents, as the command line of Atlas for Python does.
 #[derive(Debug, Parser)]
@@ -73,19 +76,6 @@ enum Verb {
     #[command(subcommand)]
     Security(security::Verb),
 }
-
-/// The message on stderr of a command that exits 1.
-#[derive(Debug, PartialEq, Eq)]
-struct Refusal(String);
-
-impl Refusal {
-    fn new(text: impl Into<String>) -> Self {
-        Self(text.into())
-    }
-}
-
-/// The text for stdout, or the refusal.
-type Answer = Result<String, Refusal>;
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
@@ -136,17 +126,6 @@ fn main() -> ExitCode {
             let _ = writeln!(std::io::stderr(), "{text}");
             ExitCode::from(1)
         }
-    }
-}
-
-/// Prints a result; a closed pipe (`| head`) is not a failure.
-fn print(text: &str) -> Result<(), Refusal> {
-    let mut stdout = std::io::stdout().lock();
-    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
-        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
-            Err(Refusal::new(format!("Error: could not write the result: {error}")))
-        }
-        Ok(()) | Err(_) => Ok(()),
     }
 }
 

@@ -6,8 +6,8 @@ use atlas_cli::Client;
 use atlas_dev::{CompatibleMcp, Ports, Token};
 use serde_json::Value;
 
+use super::answer::{Answer, Refusal, print};
 use super::server::{self, Folders};
-use super::{Answer, Refusal, print};
 
 /// Options of `atlas mcp`.
 #[derive(Debug, clap::Args)]

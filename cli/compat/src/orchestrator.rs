@@ -7,7 +7,8 @@ use atlas_package::DiscoveredAgent;
 use atlas_types::AgentKind;
 use serde_json::{Value, json};
 
-use super::{Answer, Refusal, folder, render};
+use super::answer::{Answer, Refusal};
+use super::{folder, render};
 
 /// The subcommand.
 #[derive(Debug, clap::Subcommand)]

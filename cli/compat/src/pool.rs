@@ -9,9 +9,10 @@ use atlas_cli::{Client, Exit, Failure};
 use atlas_contract::python;
 use serde_json::Value;
 
+use super::answer::{Answer, Refusal};
 use super::embedded::{self, Plan};
 use super::run::input_of;
-use super::{Answer, Refusal, folder, render};
+use super::{folder, render};
 use crate::job::{self, Job};
 
 /// Longest wait of `run` for its job.
@@ -131,7 +132,7 @@ fn execute(options: &Run) -> Answer {
     });
     if job.status != "completed" {
         // The job is printed even if it failed; the exit code reports the failure.
-        shown.map_or(Ok(()), |text| super::print(&text))?;
+        shown.map_or(Ok(()), |text| super::answer::print(&text))?;
         let why = if job.error.is_empty() { job.status } else { job.error };
         return Err(Refusal::new(format!("Job failed: {why}")));
     }

@@ -14,7 +14,8 @@ use atlas_types::Version;
 use serde_json::Value;
 
 use self::config::{Location, Registry};
-use super::{Answer, Refusal, folder, render};
+use super::answer::{Answer, Refusal};
+use super::{folder, render};
 
 /// Verbs of `atlas registry`.
 #[derive(Debug, clap::Subcommand)]

@@ -5,8 +5,9 @@ use std::path::PathBuf;
 use atlas_contract::python;
 use serde_json::Value;
 
+use super::answer::{Answer, Refusal};
 use super::embedded::{self, Plan};
-use super::{Answer, Refusal, folder, render};
+use super::{folder, render};
 
 /// Options of `atlas run`.
 #[derive(Debug, clap::Args)]

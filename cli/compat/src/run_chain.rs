@@ -8,9 +8,10 @@ use atlas_contract::yaml;
 use atlas_turn::python::dumps;
 use serde_json::{Value, json};
 
+use super::answer::{Answer, Refusal};
 use super::embedded::{self, Places};
 use super::run::input_of;
-use super::{Answer, Refusal, folder, render};
+use super::{folder, render};
 
 /// Options of `atlas run-chain`.
 #[derive(Debug, clap::Args)]

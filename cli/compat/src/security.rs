@@ -7,7 +7,8 @@ use atlas_contract::Permissions;
 use atlas_policy::{Policy, PolicyError};
 use serde_json::json;
 
-use super::{Answer, Refusal, file, render};
+use super::answer::{Answer, Refusal};
+use super::{file, render};
 
 /// Verbs of `atlas security`.
 #[derive(Debug, clap::Subcommand)]

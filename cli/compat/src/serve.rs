@@ -5,8 +5,9 @@ use std::path::PathBuf;
 
 use atlas_dev::{CompatibleMcp, DevSettings, Ports, Token};
 
+use super::answer::{Answer, Refusal, print};
 use super::server::{self, Folders};
-use super::{Answer, Refusal, mcp, orchestrator, print};
+use super::{mcp, orchestrator};
 
 /// Options of `atlas serve`.
 #[derive(Debug, clap::Args)]

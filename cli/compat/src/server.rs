@@ -9,7 +9,8 @@ use atlas_env::Env;
 use atlas_mcp_spec::Remote;
 use futures::future::join_all;
 
-use super::{Refusal, folder};
+use super::answer::Refusal;
+use super::folder;
 
 /// The folders of `--agents-path` and `--skills-path`.
 #[derive(Debug, clap::Args)]

@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use atlas_contract::Skill;
 use serde_json::{Value, json};
 
-use super::{Answer, Refusal, render};
+use super::answer::{Answer, Refusal};
+use super::render;
 
 /// Verbs of `atlas skill`.
 #[derive(Debug, clap::Subcommand)]

@@ -6,8 +6,9 @@ use atlas_cli::{Client, Exit, Failure};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use super::answer::{Answer, Refusal};
+use super::render;
 use super::run::input_of;
-use super::{Answer, Refusal, render};
 
 /// The subcommand.
 #[derive(Debug, clap::Subcommand)]

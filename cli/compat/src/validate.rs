@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 
-use super::{Answer, Refusal, file};
+use super::answer::{Answer, Refusal};
+use super::file;
 
 /// Options of `atlas validate`.
 #[derive(Debug, clap::Args)]

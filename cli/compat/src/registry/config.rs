@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 use atlas_contract::yaml::{self, Budget};
 use serde_json::{Map, Value, json};
 
-use super::super::{Refusal, file};
+use super::super::answer::Refusal;
+use super::super::file;
 
 /// Where a registry is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -79,7 +80,8 @@ pub(super) fn read(path: &Path) -> Result<Vec<Registry>, Refusal> {
         return Ok(Vec::new());
     }
     let wrong = |problem: &str| Refusal::new(format!("Invalid registries file {}: {problem}", path.display()));
-    let document = yaml::load(&file::read(path)?, Budget::default()).map_err(|error| wrong(&error.to_string()))?;
+    let document =
+        yaml::load_strictly(&file::read(path)?, Budget::default()).map_err(|error| wrong(&error.to_string()))?;
     let registries = match document.get("registries") {
         None | Some(Value::Null) if document.is_object() || document.is_null() => return Ok(Vec::new()),
         Some(Value::Array(registries)) => registries,

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use atlas_package::{Limits, Manifest, PARTIAL};
 
-use super::super::Refusal;
+use super::super::answer::Refusal;
 use super::chain;
 
 /// Installs a package after comparing it with its manifest. In a folder that exists, files of the same names are replaced and others stay.
