@@ -1,9 +1,7 @@
 //! Whether requests need tokens, and the root token.
 
-use std::fs;
 use std::io::{Error, ErrorKind};
 use std::net::SocketAddr;
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 use atlas_service::Authentication;
@@ -51,7 +49,8 @@ pub(crate) fn root_text(options: &Options) -> Result<Option<String>, StartError>
     let Some(path) = options.root_token_file.as_deref().filter(|_| options.auth == Auth::Tokens) else {
         return Ok(None);
     };
-    let text = private_text(path).map_err(|source| root_token(path, source))?;
+    let text =
+        atlas_env::read_private_text(path, atlas_env::TOKEN_BYTES_MAX).map_err(|source| root_token(path, source))?;
     Ok(Some(text.trim().to_owned()))
 }
 
@@ -59,17 +58,10 @@ fn root_token(path: &Path, source: Error) -> StartError {
     StartError::RootToken { path: path.to_owned(), source }
 }
 
-/// The text of a file that not everybody may read.
-fn private_text(path: &Path) -> Result<String, Error> {
-    let mode = fs::metadata(path)?.permissions().mode();
-    if mode & 0o007 != 0 {
-        return Err(Error::new(ErrorKind::PermissionDenied, "everybody may read it: chmod o-rwx"));
-    }
-    fs::read_to_string(path)
-}
-
 #[cfg(test)]
 mod tests {
+    use std::fs;
+    use std::os::unix::fs::PermissionsExt as _;
     use std::path::PathBuf;
 
     use super::*;

@@ -36,8 +36,9 @@ pub(crate) fn read(folder: &Path) -> std::io::Result<Vec<TriggerFile>> {
 
 fn read_file(path: PathBuf) -> Result<TriggerFile, String> {
     let failed = |why: String| format!("the trigger in \"{}\" was left out: {why}", path.display());
-    let bytes = std::fs::read(&path).map_err(|error| failed(error.to_string()))?;
-    let document = load_strictly(&bytes, Budget::default()).map_err(|error| failed(error.to_string()))?;
+    let budget = Budget::default();
+    let bytes = atlas_env::read_bytes(&path, budget.bytes_max as u64).map_err(|error| failed(error.to_string()))?;
+    let document = load_strictly(&bytes, budget).map_err(|error| failed(error.to_string()))?;
     let Value::Object(mut members) = document.get("trigger").cloned().unwrap_or(document) else {
         return Err(failed("it is not a mapping".to_owned()));
     };

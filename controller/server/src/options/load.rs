@@ -4,9 +4,11 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
+use atlas_env::{CONFIGURATION_BYTES_MAX, TOKEN_BYTES_MAX};
 use atlas_gateway::Token;
 use atlas_types::Level;
 use clap::{Arg, ArgAction, ArgMatches, Command};
+use toml::de::{DeTable, DeValue};
 
 use super::Auth;
 use super::table::{OPTIONS, OptionRow};
@@ -48,18 +50,22 @@ pub enum OptionsError {
     #[error(transparent)]
     Otlp(#[from] atlas_otlp::ConfigError),
     /// The file is not TOML.
-    #[error("the configuration \"{path}\" is not TOML")]
+    #[error("the configuration \"{path}\" is not TOML: line {line}: {problem}")]
     Toml {
         /// The file.
         path: PathBuf,
-        /// The parser's error.
-        source: Box<toml::de::Error>,
+        /// The line of what is wrong.
+        line: usize,
+        /// The parser's words.
+        problem: String,
     },
     /// An unknown key.
-    #[error("the configuration \"{path}\" has an unknown key \"{key}\"{}", suggestion.map(|near| format!("; did you mean \"{near}\"?")).unwrap_or_default())]
+    #[error("line {line} of the configuration \"{path}\" has an unknown key \"{key}\"{}", suggestion.map(|near| format!("; did you mean \"{near}\"?")).unwrap_or_default())]
     UnknownKey {
         /// The file.
         path: PathBuf,
+        /// Its line.
+        line: usize,
         /// The key.
         key: String,
         /// The most similar known key.
@@ -72,8 +78,8 @@ pub enum OptionsError {
         key: &'static str,
         /// The given value.
         value: String,
-        /// The source of the value.
-        origin: &'static str,
+        /// The source of the value; a file with its line.
+        origin: String,
         /// The expected form.
         expected: &'static str,
     },
@@ -84,7 +90,28 @@ pub enum OptionsError {
 pub struct Loaded {
     /// The options.
     pub options: Options,
-    values: BTreeMap<&'static str, (String, &'static str)>,
+    values: BTreeMap<&'static str, (String, Origin)>,
+}
+
+/// Where a value comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Origin {
+    Default,
+    /// A line of the configuration.
+    File(usize),
+    Environment,
+    Flag,
+}
+
+impl Origin {
+    fn word(self) -> &'static str {
+        match self {
+            Self::Default => "default",
+            Self::File(_) => "file",
+            Self::Environment => "environment",
+            Self::Flag => "flag",
+        }
+    }
 }
 
 /// The command line of the controller.
@@ -116,16 +143,17 @@ fn flag(name: &'static str, help: &'static str) -> Arg {
 pub fn load(matches: &ArgMatches) -> Result<Loaded, OptionsError> {
     let mut values = BTreeMap::new();
     for option in OPTIONS.iter().filter(|option| !option.default.is_empty()) {
-        values.insert(option.key, (option.default.to_owned(), "default"));
+        values.insert(option.key, (option.default.to_owned(), Origin::Default));
     }
-    if let Some(path) = matches.get_one::<String>("config") {
+    let file = matches.get_one::<String>("config");
+    if let Some(path) = file {
         read_file(PathBuf::from(path), &mut values)?;
     }
     for option in OPTIONS {
         if let Some(value) = matches.get_one::<String>(option.key) {
             let origin = match matches.value_source(option.key) {
-                Some(clap::parser::ValueSource::EnvVariable) => "environment",
-                _ => "flag",
+                Some(clap::parser::ValueSource::EnvVariable) => Origin::Environment,
+                _ => Origin::Flag,
             };
             values.insert(option.key, (value.clone(), origin));
         }
@@ -135,7 +163,10 @@ pub fn load(matches: &ArgMatches) -> Result<Loaded, OptionsError> {
             option.form.check(value).map_err(|expected| OptionsError::Value {
                 key: option.key,
                 value: value.clone(),
-                origin,
+                origin: match origin {
+                    Origin::File(line) => format!("line {line} of \"{}\"", file.map_or("", String::as_str)),
+                    origin => origin.word().to_owned(),
+                },
                 expected,
             })?;
         }
@@ -143,7 +174,7 @@ pub fn load(matches: &ArgMatches) -> Result<Loaded, OptionsError> {
     let mut options = typed(&values);
     if let Some((path, _)) = values.get("token-file").filter(|_| options.token.is_none()) {
         let path = PathBuf::from(path);
-        match std::fs::read_to_string(&path) {
+        match atlas_env::read_text(&path, TOKEN_BYTES_MAX) {
             Ok(token) => options.token = Some(token.trim().to_owned()),
             Err(source) => return Err(OptionsError::Token { path, source }),
         }
@@ -152,7 +183,8 @@ pub fn load(matches: &ArgMatches) -> Result<Loaded, OptionsError> {
     let file = values.get("history.database-file").map(|(path, _)| path.trim()).filter(|path| !path.is_empty());
     let address = match (address.filter(|address| !address.is_empty()), file.map(PathBuf::from)) {
         (None, Some(path)) => {
-            Some(std::fs::read_to_string(&path).map_err(|source| OptionsError::HistoryFile { path, source })?)
+            let read = atlas_env::read_text(&path, TOKEN_BYTES_MAX);
+            Some(read.map_err(|source| OptionsError::HistoryFile { path, source })?)
         }
         (address, _) => address,
     };
@@ -163,44 +195,71 @@ pub fn load(matches: &ArgMatches) -> Result<Loaded, OptionsError> {
     Ok(Loaded { options, values })
 }
 
-fn read_file(path: PathBuf, values: &mut BTreeMap<&'static str, (String, &'static str)>) -> Result<(), OptionsError> {
-    let text = match std::fs::read_to_string(&path) {
+fn read_file(path: PathBuf, values: &mut BTreeMap<&'static str, (String, Origin)>) -> Result<(), OptionsError> {
+    let text = match atlas_env::read_text(&path, CONFIGURATION_BYTES_MAX) {
         Ok(text) => text,
         Err(source) => return Err(OptionsError::Read { path, source }),
     };
-    let table: toml::Table = match text.parse() {
-        Ok(table) => table,
-        Err(source) => return Err(OptionsError::Toml { path, source: Box::new(source) }),
+    let line = |at: usize| atlas_env::line_at(&text, at);
+    let table = match DeTable::parse(&text) {
+        Ok(table) => table.into_inner(),
+        Err(error) => {
+            let line = line(error.span().map_or(0, |span| span.start));
+            return Err(OptionsError::Toml { path, line, problem: error.message().to_owned() });
+        }
     };
     let mut found = Vec::new();
     flatten("", &table, &mut found);
-    for (key, value) in found {
+    for (key, value, at) in found {
         match OPTIONS.iter().find(|option| option.key == key) {
             Some(option) => {
-                values.insert(option.key, (value, "file"));
+                let value = value.ok_or_else(|| OptionsError::Value {
+                    key: option.key,
+                    value: "a list".to_owned(),
+                    origin: format!("line {} of \"{}\"", line(at), path.display()),
+                    expected: "one value, or a text with commas between several",
+                })?;
+                values.insert(option.key, (value, Origin::File(line(at))));
             }
             None => {
                 let suggestion = atlas_contract::nearest(&key, OPTIONS.iter().map(|option| option.key));
                 let suggestion = OPTIONS.iter().map(|option| option.key).find(|known| Some(*known) == suggestion);
-                return Err(OptionsError::UnknownKey { path, key, suggestion });
+                return Err(OptionsError::UnknownKey { path, line: line(at), key, suggestion });
             }
         }
     }
     Ok(())
 }
 
-fn flatten(prefix: &str, table: &toml::Table, found: &mut Vec<(String, String)>) {
+/// The keys of a table and of those in it, with their values and where they stand; no value for a list.
+fn flatten(prefix: &str, table: &DeTable<'_>, found: &mut Vec<(String, Option<String>, usize)>) {
     for (key, value) in table {
-        let key = if prefix.is_empty() { key.clone() } else { format!("{prefix}.{key}") };
-        match value {
-            toml::Value::Table(table) => flatten(&key, table, found),
-            toml::Value::String(text) => found.push((key, text.clone())),
-            other => found.push((key, other.to_string())),
+        let at = key.span().start;
+        let key = key.get_ref();
+        let key = if prefix.is_empty() { key.to_string() } else { format!("{prefix}.{key}") };
+        match value.get_ref() {
+            DeValue::Table(table) => flatten(&key, table, found),
+            other => found.push((key, plain(other), at)),
         }
     }
 }
 
-fn typed(values: &BTreeMap<&'static str, (String, &'static str)>) -> Options {
+/// A value as flags have it.
+fn plain(value: &DeValue<'_>) -> Option<String> {
+    Some(match value {
+        DeValue::Integer(number) if number.radix() == 10 => number.as_str().to_owned(),
+        DeValue::Integer(number) => {
+            i64::from_str_radix(number.as_str(), number.radix()).map_or_else(|_| number.to_string(), |n| n.to_string())
+        }
+        DeValue::Float(number) => number.as_str().to_owned(),
+        DeValue::Boolean(value) => value.to_string(),
+        DeValue::Datetime(time) => time.to_string(),
+        DeValue::String(text) => text.to_string(),
+        DeValue::Array(_) | DeValue::Table(_) => return None,
+    })
+}
+
+fn typed(values: &BTreeMap<&'static str, (String, Origin)>) -> Options {
     let text = |key: &str| values.get(key).map_or("", |(value, _)| value.as_str());
     let mut options = Options::new(PathBuf::from(text("data-dir")));
     // Every value was already checked. A value that cannot be parsed keeps the default.
@@ -322,10 +381,10 @@ impl Loaded {
         for OptionRow { key, form, .. } in OPTIONS {
             match self.values.get(key) {
                 Some((_, origin)) if *form == Form::Secret => {
-                    let _ = writeln!(text, "{key} = \"***\" # {origin}");
+                    let _ = writeln!(text, "{key} = \"***\" # {}", origin.word());
                 }
                 Some((value, origin)) => {
-                    let _ = writeln!(text, "{key} = {value:?} # {origin}");
+                    let _ = writeln!(text, "{key} = {value:?} # {}", origin.word());
                 }
                 None => {
                     let _ = writeln!(text, "# {key} is not set");
@@ -380,6 +439,7 @@ mod tests {
             error.to_string().ends_with("has an unknown key \"http.listn\"; did you mean \"http.listen\"?"),
             "{error}"
         );
+        assert!(error.to_string().starts_with("line 2 of the configuration "), "{error}");
     }
 
     #[test]
@@ -407,5 +467,18 @@ mod tests {
         let error = loaded(&["--worker-session-ttl", "soon"]).expect_err("no duration");
         let text = "\"soon\" is not a valid worker.session-ttl (flag): expected a duration, such as 500ms, 30s or 1h";
         assert_eq!(error.to_string(), text);
+        let (_dir, path) = file("# a comment\n[worker]\nsession-ttl = 0x10\n");
+        let error = loaded(&["--config", &path]).expect_err("no duration");
+        let text = format!("\"16\" is not a valid worker.session-ttl (line 3 of \"{path}\"): expected a duration");
+        assert!(error.to_string().starts_with(&text), "{error}");
+        let (_dir, path) = file("join = [\"a:1\"]\n");
+        let error = loaded(&["--config", &path]).expect_err("a list").to_string();
+        assert!(error.starts_with(&format!("\"a list\" is not a valid join (line 1 of \"{path}\"): ")), "{error}");
+        let (_dir, path) = file("log = \"info\"\nqueue = [\n");
+        let error = loaded(&["--config", &path]).expect_err("no TOML").to_string();
+        assert!(error.starts_with(&format!("the configuration \"{path}\" is not TOML: line 2: ")), "{error}");
+        let error = loaded(&["--config", "/dev/zero"]).map(drop).map_err(|error| atlas_env::chain(&error));
+        let text = "could not read the configuration \"/dev/zero\": it is larger than 1048576 bytes";
+        assert_eq!(error, Err(text.to_owned()));
     }
 }
