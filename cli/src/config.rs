@@ -71,7 +71,7 @@ impl Config {
 
     /// The text of the file; empty if the file is missing.
     pub(crate) fn text_of(path: &Path) -> Result<String, Failure> {
-        let mut file = match fs::File::open(path) {
+        let file = match fs::File::open(path) {
             Ok(file) => file,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(String::new()),
             Err(error) => return Err(could_not("read", path, &error)),
@@ -82,15 +82,15 @@ impl Config {
             let next = format!("restrict it: chmod 600 {}", shell(&path.display().to_string()));
             return Err(Failure::new("E0122", Exit::Denied, message).with_next(next));
         }
-        let mut text = String::new();
-        std::io::Read::read_to_string(&mut file, &mut text).map_err(|error| could_not("read", path, &error))?;
-        Ok(text)
+        atlas_env::read_text_from(file, atlas_env::CONFIGURATION_BYTES_MAX)
+            .map_err(|error| could_not("read", path, &error))
     }
 
     /// Reads the text of a file.
     pub(crate) fn parse(text: &str, path: &Path) -> Result<Self, Failure> {
         toml::from_str(text).map_err(|error| {
-            let message = format!("\"{}\" cannot be used: {}", path.display(), error.message());
+            let line = atlas_env::line_at(text, error.span().map_or(0, |span| span.start));
+            let message = format!("\"{}\" cannot be used: line {line}: {}", path.display(), error.message());
             let next = format!("correct it, or start over: mv {0} {0}.old", shell(&path.display().to_string()));
             Failure::new("E0123", Exit::Invalid, message).with_next(next)
         })
@@ -182,7 +182,9 @@ mod tests {
             assert_eq!(Config::read_from(&path).err().map(|failure| failure.exit), exit, "{mode:o}");
         }
         fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).expect("set");
-        fs::write(&path, "curent = 'x'").expect("written");
-        assert_eq!(Config::read_from(&path).expect_err("unknown key").code.as_deref(), Some("E0123"));
+        fs::write(&path, "\ncurent = 'x'").expect("written");
+        let failure = Config::read_from(&path).expect_err("unknown key");
+        assert_eq!(failure.code.as_deref(), Some("E0123"));
+        assert!(failure.message.contains("cannot be used: line 2: unknown field `curent`"), "{}", failure.message);
     }
 }

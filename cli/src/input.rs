@@ -1,6 +1,6 @@
 //! The input of a job: a JSON argument, `--input J|@F|-`, or `key=value` arguments that build the object.
 
-use std::io::Read;
+use std::io::{ErrorKind, Read};
 use std::path::Path;
 
 use atlas_contract::range;
@@ -102,16 +102,13 @@ pub(crate) fn read_stdin() -> Result<String, Failure> {
 }
 
 fn bounded(reader: impl Read, path: &Path) -> Result<String, Failure> {
-    let mut text = String::new();
-    let read = reader.take(INPUT_BYTES_MAX + 1).read_to_string(&mut text);
-    let read = read.map_err(|error| could_not("read", path, &error))?;
-    if read as u64 > INPUT_BYTES_MAX {
+    atlas_env::read_text_from(reader, INPUT_BYTES_MAX).map_err(|error| {
+        if error.kind() != ErrorKind::FileTooLarge {
+            return could_not("read", path, &error);
+        }
         let message = format!("\"{}\" is larger than {INPUT_BYTES_MAX} bytes", path.display());
-        return Err(
-            Failure::new("E3006", Exit::Invalid, message).with_next("what it means: atlasctl explain-error E3006")
-        );
-    }
-    Ok(text)
+        Failure::new("E3006", Exit::Invalid, message).with_next("what it means: atlasctl explain-error E3006")
+    })
 }
 
 #[cfg(test)]

@@ -69,10 +69,7 @@ impl Deployment {
     /// Reads a file.
     pub(crate) fn open(path: &Path) -> Result<Self, Failure> {
         let failed = |error: &std::io::Error| Failure::usage(format!("could not read \"{}\": {error}", path.display()));
-        if std::fs::metadata(path).map_err(|error| failed(&error))?.len() > BYTES_MAX {
-            return Err(Failure::usage(format!("\"{}\" has more than {BYTES_MAX} bytes", path.display())));
-        }
-        let text = std::fs::read(path).map_err(|error| failed(&error))?;
+        let text = atlas_env::read_bytes(path, BYTES_MAX).map_err(|error| failed(&error))?;
         let folder = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let deployment = Self::read(&text, folder);
         deployment.map_err(|why| Failure::usage(format!("\"{}\": {why}", path.display())))
@@ -80,7 +77,7 @@ impl Deployment {
 
     /// Reads the text of a file. The error says what is wrong and where.
     fn read(text: &[u8], folder: &Path) -> Result<Self, String> {
-        let document = yaml::load(text, Budget::default()).map_err(|error| error.to_string())?;
+        let document = yaml::load_strictly(text, Budget::default()).map_err(|error| error.to_string())?;
         let Value::Object(members) = document else { return Err("it is not a mapping".to_owned()) };
         known(&members, "", &KEYS)?;
         let all = match members.get("agents") {

@@ -58,10 +58,7 @@ pub(crate) fn cases(folder: &Path) -> Result<Vec<Case>, Failure> {
 }
 
 fn read(path: PathBuf) -> Result<Case, Failure> {
-    let file = std::fs::File::open(&path).map_err(|error| could_not("read", &path, &error))?;
-    let mut text = Vec::new();
-    std::io::Read::read_to_end(&mut std::io::Read::take(file, FIXTURE_BYTES_MAX), &mut text)
-        .map_err(|error| could_not("read", &path, &error))?;
+    let text = atlas_env::read_bytes(&path, FIXTURE_BYTES_MAX).map_err(|error| could_not("read", &path, &error))?;
     match Fixture::parse(&text) {
         Ok(fixture) => Ok(Case { path, fixture }),
         Err(error) => {

@@ -7,8 +7,8 @@ mod root_token;
 mod token;
 mod whoami;
 
-use std::fs::{File, OpenOptions};
-use std::io::{Read, Write};
+use std::fs::OpenOptions;
+use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
@@ -64,13 +64,12 @@ pub(crate) fn prints_list(verb: &Verb) -> bool {
 /// Reads a token from a file, or from stdin.
 pub(crate) fn read_token(path: &Path) -> Result<String, Failure> {
     let failed = |error: std::io::Error| could_not("read", path, &error);
-    let mut text = String::new();
-    if path == Path::new("-") {
-        std::io::stdin().lock().take(TOKEN_BYTES_MAX).read_to_string(&mut text).map_err(failed)?;
+    let text = if path == Path::new("-") {
+        atlas_env::read_text_from(std::io::stdin().lock(), TOKEN_BYTES_MAX)
     } else {
-        File::open(path).map_err(failed)?.take(TOKEN_BYTES_MAX).read_to_string(&mut text).map_err(failed)?;
-    }
-    checked_token(&text, path)
+        atlas_env::read_text(path, TOKEN_BYTES_MAX)
+    };
+    checked_token(&text.map_err(failed)?, path)
 }
 
 /// Refuses a text that is no token. The text itself is not told: it may be most of one.

@@ -102,7 +102,7 @@ type Tested = (Package, Vec<Case>, Option<Eval>);
 /// The checks of an agent; none if it has none.
 fn evals(folder: &Path, agent: &str) -> Result<Option<Eval>, Failure> {
     let path = folder.join(EVAL_FILE);
-    let text = match std::fs::read(&path) {
+    let text = match atlas_env::read_bytes(&path, atlas_env::CONFIGURATION_BYTES_MAX) {
         Ok(text) => text,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(could_not("read", &path, &error)),

@@ -44,7 +44,7 @@ impl Deployment {
 
     /// The contract with the members of the file.
     pub(super) fn contract(&self, entry: &Entry, text: &[u8]) -> Result<Value, String> {
-        let document = yaml::load(text, Budget::default()).map_err(|error| error.to_string())?;
+        let document = yaml::load_strictly(text, Budget::default()).map_err(|error| error.to_string())?;
         let Value::Object(mut members) = document else { return Err(format!("{CONTRACT_FILE} is not a mapping")) };
         let mut agent = match members.remove("agent") {
             Some(Value::Object(agent)) => agent,

@@ -1,6 +1,6 @@
 //! `atlasctl mcp connect` and `disconnect`: shows the change to a client's configuration, asks, and makes it.
 
-use std::io::{Read as _, Write as _};
+use std::io::Write as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -152,25 +152,17 @@ fn gateway(server: &str, namespace: Option<&str>) -> Result<String, Failure> {
     let url = format!("{scheme}{first}/mcp");
     let Some(namespace) = namespace else { return Ok(url) };
     let wrong = |_| Failure::usage(format!("\"{url}\" is no address"));
-    let mut url = reqwest::Url::parse(&url).map_err(wrong)?;
+    let mut url = url::Url::parse(&url).map_err(wrong)?;
     url.query_pairs_mut().append_pair("namespace", namespace);
     Ok(url.to_string())
 }
 
 fn read(path: &Path) -> Result<Option<String>, Failure> {
-    let unreadable =
-        |error: &dyn std::fmt::Display| Failure::usage(format!("could not read {}: {error}", path.display()));
-    let file = match std::fs::File::open(path) {
-        Ok(file) => file,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(unreadable(&error)),
-    };
-    let mut text = String::new();
-    file.take(BYTES_MAX + 1).read_to_string(&mut text).map_err(|error| unreadable(&error))?;
-    if text.len() as u64 > BYTES_MAX {
-        return Err(unreadable(&format!("it is longer than {BYTES_MAX} bytes")));
+    match atlas_env::read_text(path, BYTES_MAX) {
+        Ok(text) => Ok(Some(text)),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(Failure::usage(format!("could not read {}: {error}", path.display()))),
     }
-    Ok(Some(text))
 }
 
 fn by_hand(path: &Path, error: &str) -> Failure {

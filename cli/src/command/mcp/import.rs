@@ -4,13 +4,14 @@ use std::path::Path;
 
 use atlas_mcp_spec::ImportedServer;
 
+use super::document::BYTES_MAX;
 use crate::failure::Failure;
 
 /// The servers of a file, or the one of a name. A server that needs a login is refused, because its header would be missing.
 pub(super) fn read(file: &Path, only: Option<&str>) -> Result<Vec<ImportedServer>, Failure> {
     let shown = file.display();
-    let text =
-        std::fs::read_to_string(file).map_err(|error| Failure::usage(format!("{shown} cannot be read: {error}")))?;
+    let text = atlas_env::read_text(file, BYTES_MAX)
+        .map_err(|error| Failure::usage(format!("{shown} cannot be read: {error}")))?;
     let nearest = |name: &str, known: &[&'static str]| atlas_contract::nearest(name, known.iter().copied());
     let found = atlas_mcp_spec::import(&text, &nearest);
     let found = found.map_err(|error| Failure::usage(format!("{shown} is refused: {error}")))?;

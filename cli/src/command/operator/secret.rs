@@ -1,7 +1,6 @@
 //! `atlasctl operator secret`: what a new cluster in Kubernetes needs to know, in one Secret.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use atlas_access::{ROOT, token};
@@ -211,10 +210,7 @@ impl<'a> Pod<'a> {
 /// One line of a service account.
 fn account(path: &Path) -> Result<String, Failure> {
     let failed = |error| could_not("read", path, &error);
-    if fs::metadata(path).map_err(failed)?.len() > ACCOUNT_BYTES_MAX {
-        return Err(Failure::usage(format!("\"{}\" is larger than {ACCOUNT_BYTES_MAX} bytes", path.display())));
-    }
-    Ok(fs::read_to_string(path).map_err(failed)?.trim().to_owned())
+    Ok(atlas_env::read_text(path, ACCOUNT_BYTES_MAX).map_err(failed)?.trim().to_owned())
 }
 
 #[cfg(test)]
