@@ -114,7 +114,7 @@ impl Demo<'_> {
     }
 
     async fn chain(&mut self, text: &str) {
-        self.context.note("$ atlasctl deploy agents/bundled/chains/digest.yaml && atlasctl run digest text=@README.md");
+        self.context.note("$ atlasctl deploy digest && atlasctl run digest text=@README.md");
         let start = Start {
             chain: "digest".into(),
             input: json!({"text": text}),

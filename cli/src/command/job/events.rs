@@ -10,7 +10,7 @@ use crate::ending::waits;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::names;
-use crate::output::{Form, Shown};
+use crate::output::Shown;
 use crate::words;
 
 /// A change of a job. The name of a value is the word that this program prints; if the API uses a different word, it is
@@ -71,25 +71,15 @@ async fn of_job(context: &Context, id: &str, follow: bool) -> Result<Exit, Failu
     if !follow {
         query.push(("follow", "false"));
     }
-    // JSON and YAML print one document at the end; every other format prints each event immediately.
-    let whole = matches!(context.form, Form::Json | Form::Yaml);
-    let mut collected = Vec::new();
-    client
-        .events(&["api", "jobs", id, "events"], &query, |frame| {
-            let value: Value = serde_json::from_str(&frame.data).map_err(Failure::answer)?;
-            if whole {
-                collected.push(value);
-                return Ok(true);
-            }
-            let event: JobEvent = api::read(&value)?;
-            let names = vec![format!("job/{}", event.job.id)];
-            context.show(&Shown { text: line(&event), value, names })?;
-            Ok(true)
-        })
-        .await?;
-    if whole {
-        context.show(&Shown { value: Value::Array(collected), text: String::new(), names: Vec::new() })?;
-    }
+    let path = ["api", "jobs", id, "events"];
+    let events = client.events(&path, &query, |frame| {
+        let value: Value = serde_json::from_str(&frame.data).map_err(Failure::answer)?;
+        let event: JobEvent = api::read(&value)?;
+        let names = vec![format!("job/{}", event.job.id)];
+        context.show(&Shown { text: line(&event), value, names })?;
+        Ok(true)
+    });
+    context.as_one(false, events).await?;
     Ok(Exit::Done)
 }
 
