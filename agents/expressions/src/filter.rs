@@ -3,6 +3,8 @@
 //! A filter is written for many objects that do not all have the same members. So a member that is missing makes it false instead of an
 //! error, and `has` takes any part: it is there, and not null. Members may have names that the language reserves, such as `namespace`.
 
+#[cfg(test)]
+mod tests;
 mod words;
 
 use cel::IdedExpr;

@@ -69,7 +69,7 @@ pub(crate) fn call<'a>(evaluation: &mut Evaluation<'a>, name: &str, values: Vec<
 }
 
 fn one(evaluation: &mut Evaluation<'_>, name: &str, value: &Value) -> Result<Value, String> {
-    let undefined = || Err(format!("{name} of {} is not defined", kind(value)));
+    let undefined = || Err(format!("{} of {} is not defined", plain(name), kind(value)));
     if let Value::String(text) = value {
         evaluation.spend(text.len() as u64 / 32)?;
     }
@@ -104,6 +104,11 @@ fn one(evaluation: &mut Evaluation<'_>, name: &str, value: &Value) -> Result<Val
         ("type", value) => Ok(Value::from(type_name(value))),
         _ => undefined(),
     }
+}
+
+/// A function as it is written: the parser calls `in` `@in`.
+fn plain(name: &str) -> &str {
+    name.trim_matches(['@', '_'])
 }
 
 fn to_integer(number: &Number) -> Result<Value, String> {
@@ -157,7 +162,7 @@ fn two(evaluation: &mut Evaluation<'_>, name: &str, left: &Value, right: &Value)
         }
         (op::IN, Value::String(key), Value::Object(members)) => Ok(Value::Bool(members.contains_key(key))),
         (_, Value::String(text), Value::String(other)) => texts(evaluation, name, text, other).map(Value::Bool),
-        _ => Err(format!("{name} of {} and {} is not defined", kind(left), kind(right))),
+        _ => Err(format!("{} of {} and {} is not defined", plain(name), kind(left), kind(right))),
     }
 }
 
