@@ -85,6 +85,7 @@ pub enum ConversationScope {
 }
 
 impl ConversationScope {
+    /// As its object has it.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Shared => "shared",

@@ -80,6 +80,7 @@ impl Records {
         jobs.filter(|job| query.agent.as_ref().is_none_or(|agent| job.agent == *agent)).cloned().collect()
     }
 
+    /// The trace of a job that has one.
     pub async fn trace_of(&self, state: &State, job: Arc<Job>) -> Result<Value, Error> {
         let checks = self.checks(&job).await?;
         let shown = self.show(job.clone(), View::Full, Some(state)).await?;

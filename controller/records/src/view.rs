@@ -362,6 +362,7 @@ pub(crate) fn waiting(state: &State, job: &Job) -> Option<(&'static str, String)
     Some((word, sentence))
 }
 
+/// The word for a change of a job.
 pub fn change_word(change: JobChange) -> &'static str {
     match change {
         JobChange::Submitted => "submitted",

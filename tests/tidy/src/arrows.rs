@@ -32,7 +32,7 @@ const ARROWS: &[(&str, &str)] = &[
     ("atlas-export", "env history model raft telemetry types"),
     ("atlas-webhooks", "env http objects raft service telemetry types"),
     ("atlas-gateway", "access api bundled contract env service types"),
-    ("atlas-desk", "access api artifacts audit contract env format history objects raft state telemetry types"),
+    ("atlas-desk", "access api artifacts audit contract env format history oauth objects raft state telemetry types"),
     ("atlas-lines", "artifacts desk raft types"),
     ("atlas-trail", "api artifacts audit desk format raft state types"),
     ("atlas-identity", "access api desk mcp-spec model objects oidc state types"),
