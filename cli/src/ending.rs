@@ -2,12 +2,14 @@
 
 use std::time::Duration;
 
+use atlas_api::types::{Job, Line, NeededApproval, Shortfall};
 use atlas_env::Env;
 use serde_json::Value;
 
-use crate::api::{self, Job, LogLine, NeededApproval};
+use crate::answers;
 use crate::client::Client;
 use crate::context::Context;
+use crate::display::JobDisplay as _;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::questions::{self, Question};
@@ -24,19 +26,11 @@ const LOGGED: &str = "what it logged: atlasctl job logs ";
 /// How the error of a job begins that no node can run.
 pub(crate) const NO_HARDWARE: &str = "Insufficient hardware for ";
 
-/// What a node lacks for a job that no node could run.
-#[derive(Debug, Default, serde::Deserialize)]
-#[serde(default)]
-pub(crate) struct Lacking {
-    pub(crate) node: String,
-    pub(crate) short: Vec<String>,
-}
-
 /// The lines of a job so far.
-pub(crate) async fn logs_so_far(client: &Client, id: &str) -> Result<Vec<(LogLine, Value)>, Failure> {
+pub(crate) async fn logs_so_far(client: &Client, id: &str) -> Result<Vec<(Line, Value)>, Failure> {
     let value = client.get(&["api", "jobs", id, "logs"], &[]).await?;
     let Value::Array(values) = value else { return Err(Failure::answer("log lines are a list")) };
-    values.into_iter().map(|value| Ok((api::read(&value)?, value))).collect()
+    values.into_iter().map(|value| Ok((answers::read(&value)?, value))).collect()
 }
 
 /// Waits until the job has ended, is in doubt or needs an answer, or the timeout is reached; returns the job. Meanwhile it reports the
@@ -61,7 +55,7 @@ pub(crate) async fn wait(
             Ok(value) => value,
             Err(failure) => break Err(failure),
         };
-        let job: Job = match api::read(&value) {
+        let job: Job = match answers::read(&value) {
             Ok(job) => job,
             Err(failure) => break Err(failure),
         };
@@ -167,7 +161,7 @@ async fn cut(client: &Client, id: &str) -> String {
 /// The failure of a job that no node can run, with what the closest one lacks.
 async fn lacking(client: &Client, id: &str, failure: Failure) -> Failure {
     let explained = client.get_if_known(&["api", "jobs", id, "explain"]).await;
-    let lacking: Lacking = explained.ok().and_then(|value| api::read(&value["lacking"]).ok()).unwrap_or_default();
+    let lacking: Shortfall = explained.ok().and_then(|value| answers::read(&value["lacking"]).ok()).unwrap_or_default();
     let places = lacking.short.into_iter().map(|short| (lacking.node.clone(), short)).collect();
     Failure { places, ..failure }
 }
@@ -325,7 +319,7 @@ mod tests {
     #[test]
     fn a_job_that_its_budget_stopped_was_refused() {
         let failed = |code: &str| {
-            let metadata = [("_error_code".to_owned(), code.into())].into();
+            let metadata = [("_error_code".to_owned(), code.into())].into_iter().collect();
             Job { status: "failed".to_owned(), error: "too much".to_owned(), metadata, ..job() }
         };
         assert_eq!(exit(&failed("E3203")), Exit::Denied);

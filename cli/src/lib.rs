@@ -4,7 +4,7 @@
 //! API.
 //! stdout carries the result, everything else goes to stderr.
 
-mod api;
+mod answers;
 mod arguments;
 mod browser;
 mod client;
@@ -14,6 +14,7 @@ mod confirm;
 mod context;
 mod difference;
 mod dispatch;
+mod display;
 mod editor;
 mod ending;
 mod exit;

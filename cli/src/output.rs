@@ -18,7 +18,7 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::words;
 
-pub(crate) use list::{Column, List, ListOptions, column, wide};
+pub(crate) use list::{Column, List, ListOptions, column, rare, wide};
 pub(crate) use look::{Look, TimeForm};
 pub(crate) use members::Members;
 pub(crate) use path::{Path, Template};

@@ -3,12 +3,13 @@
 use std::io::IsTerminal as _;
 use std::time::Duration;
 
+use atlas_api::types::Job;
 use atlas_env::Env;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
 
-use crate::api::{self, Job};
+use crate::answers;
 use crate::client::Client;
 use crate::confirm;
 use crate::context::Context;
@@ -125,12 +126,12 @@ impl Question {
 /// One question.
 pub(crate) async fn get(client: &Client, id: &str) -> Result<(Question, Value), Failure> {
     let value = client.get(&["api", "questions", id], &[]).await?;
-    Ok((api::read(&value)?, value))
+    Ok((answers::read(&value)?, value))
 }
 
 /// The open questions of a job and of the jobs below it.
 pub(crate) async fn open(client: &Client, job: &str) -> Result<Vec<Question>, Failure> {
-    api::read(&client.get(&["api", "questions"], &[("job", job)]).await?)
+    answers::read(&client.get(&["api", "questions"], &[("job", job)]).await?)
 }
 
 /// Sends the words of a person as the answer.
@@ -184,7 +185,7 @@ pub(crate) async fn wait(
     loop {
         let left = deadline.map(|deadline| deadline.saturating_sub(clock.monotonic()));
         let value = ending::wait(client, id, left, tell).await?;
-        let job: Job = api::read(&value)?;
+        let job: Job = answers::read(&value)?;
         if !is_attended() {
             return Ok(value);
         }

@@ -1,7 +1,10 @@
 //! A cluster whose majority is lost: which controllers answer, which do not, and what to start.
 
-use crate::api::{self, Cluster};
+use atlas_api::types::ClusterView;
+
+use crate::answers;
 use crate::context::Context;
+use crate::display::ClusterDisplay as _;
 use crate::failure::Failure;
 
 /// The code of a cluster without a leader.
@@ -12,7 +15,7 @@ pub(crate) async fn explain(context: &Context, failure: Failure) -> Failure {
     if failure.code.as_deref() != Some(NO_LEADER) {
         return failure;
     }
-    let cluster = async { api::read::<Cluster>(&context.any_client()?.get(&["api", "cluster"], &[]).await?) };
+    let cluster = async { answers::read::<ClusterView>(&context.any_client()?.get(&["api", "cluster"], &[]).await?) };
     match cluster.await {
         Ok(cluster) if !cluster.has_majority() => lost(&cluster, failure),
         _ => failure,
@@ -20,7 +23,7 @@ pub(crate) async fn explain(context: &Context, failure: Failure) -> Failure {
 }
 
 /// The failure with who answers and what to start.
-fn lost(cluster: &Cluster, failure: Failure) -> Failure {
+fn lost(cluster: &ClusterView, failure: Failure) -> Failure {
     let (here, away) = cluster.voters_by_answer();
     let first = here.first().copied().unwrap_or_default();
     let start = away.first().copied().unwrap_or_default();
@@ -64,7 +67,7 @@ mod tests {
             let members = [("c1", here[0]), ("c2", here[1]), ("c3", here[2])].map(|(name, here)| member(name, here));
             let reachable = here.iter().filter(|here| **here).count();
             let cluster = json!({"mode": mode, "quorum": {"voters": 3, "reachable": reachable}, "members": members});
-            let cluster: Cluster = api::read(&cluster).expect("readable");
+            let cluster: ClusterView = answers::read(&cluster).expect("readable");
             let failure = Failure::new(NO_LEADER, Exit::Unreachable, "the cluster has no leader at the moment");
             assert!(!cluster.has_majority());
             format!("{}\n", lost(&cluster, failure))
@@ -80,9 +83,12 @@ mod tests {
 
     #[test]
     fn an_election_is_no_loss() {
-        let cluster = |reachable: u64| Cluster { quorum: api::Quorum { voters: 3, reachable }, ..Cluster::default() };
+        let cluster = |reachable: u64| ClusterView {
+            quorum: atlas_api::types::Quorum { voters: 3, reachable },
+            ..ClusterView::default()
+        };
         assert!(cluster(2).has_majority() && !cluster(1).has_majority());
         // An older controller does not say.
-        assert!(Cluster::default().has_majority());
+        assert!(ClusterView::default().has_majority());
     }
 }

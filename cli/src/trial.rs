@@ -6,6 +6,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use atlas_api::types::Job;
 use atlas_contract::fixture::{Fixture, Mismatch};
 use atlas_contract::{EVAL_FILE, Eval};
 use atlas_dev::{Cluster, Ports};
@@ -13,7 +14,7 @@ use atlas_env::Env;
 use atlas_package::Package;
 use serde_json::{Value, json};
 
-use crate::api::{self, Job};
+use crate::answers;
 use crate::client::Client;
 use crate::ending;
 use crate::exit::Exit;
@@ -116,7 +117,7 @@ impl Trial {
         let since = self.env.clock.monotonic();
         let answer = self.client.post(&["api", "jobs"], &[], &body).await?;
         let id = answer["id"].as_str().ok_or_else(|| Failure::answer("a submission is answered with an id"))?;
-        let job: Job = api::read(&ending::wait(&self.client, id, None, None).await?)?;
+        let job: Job = answers::read(&ending::wait(&self.client, id, None, None).await?)?;
         let took = self.env.clock.monotonic().saturating_sub(since);
         let output = job.output_data.unwrap_or(Value::Null);
         let ended = if job.status == "completed" { Ok(&output) } else { Err(job.error.as_str()) };

@@ -8,13 +8,13 @@ mod split;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
+use atlas_api::types::{Agent, Node};
 use atlas_package::Package;
 use serde_json::{Value, json};
 
 pub(super) use self::compare::{Comparison, applicable, change, compare};
 use self::documents::{Problem, refusal};
 pub(super) use self::documents::{Sourced, object_of, read};
-use crate::api::{Agent, Node};
 use crate::client::Client;
 use crate::command::deploy::published::taken;
 use crate::command::object;
@@ -70,7 +70,11 @@ pub(in crate::command) enum Wanted {
         deprecation: bool,
     },
     /// A node: whether it is cordoned, and its labels from operators.
-    Node(Node),
+    Node {
+        node: Node,
+        /// Whether the document tells the labels of operators.
+        labels: bool,
+    },
     /// An object of a kind that the controllers know.
     Object(object::Wanted),
 }
@@ -80,7 +84,7 @@ impl Wanted {
         match self {
             Self::Package(package) => format!("agent/{}@{}", package.contract.name, package.contract.version),
             Self::Agent { agent, .. } => format!("agent/{}@{}", agent.name, agent.version),
-            Self::Node(node) => format!("node/{}", node.id),
+            Self::Node { node, .. } => format!("node/{}", node.id),
             Self::Object(object) => format!("{}/{}", object.kind, object.name),
         }
     }

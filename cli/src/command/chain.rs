@@ -7,10 +7,11 @@ mod run;
 mod runs;
 mod tree;
 
+use atlas_api::types::ObjectMetadata;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::command::object::{self, Metadata};
+use crate::command::object;
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -60,7 +61,7 @@ pub(crate) struct Names {
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Chain {
-    metadata: Metadata,
+    metadata: ObjectMetadata,
     spec: Spec,
 }
 

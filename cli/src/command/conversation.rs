@@ -1,9 +1,9 @@
 //! `atlasctl conversation`: what was said to agents, and what they answered.
 
-use serde::Deserialize;
+use atlas_api::types::{Conversation, ConversationMessage};
 use serde_json::Value;
 
-use crate::api;
+use crate::answers;
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -50,36 +50,13 @@ pub(crate) struct Names {
     ids: Vec<String>,
 }
 
-/// A conversation as the API shows it.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct Conversation {
-    id: String,
-    agent: String,
-    scope: String,
-    owner: String,
-    turns: u64,
-    bytes: u64,
-    updated_at: f64,
-    running_job: Option<String>,
-    messages: Vec<Message>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct Message {
-    role: String,
-    content: String,
-    images: Vec<Value>,
-}
-
 const COLUMNS: [Column<Conversation>; 8] = [
     column("ID", "id", |conversation, _| conversation.id.clone()),
     column("AGENT", "agent", |conversation, _| conversation.agent.clone()),
     column("SCOPE", "scope", |conversation, _| conversation.scope.clone()),
     column("TURNS", "turns", |conversation, _| conversation.turns.to_string()),
     column("SIZE", "bytes", |conversation, _| words::bytes(conversation.bytes)),
-    column("UPDATED", "updated_at", |conversation, context| context.when(conversation.updated_at)),
+    column("UPDATED", "updated_at", |conversation, context| context.when(conversation.updated_at as f64)),
     wide("RUNNING", "running_job", |conversation, _| conversation.running_job.clone().unwrap_or_default()),
     wide("OWNER", "owner", |conversation, _| conversation.owner.clone()),
 ];
@@ -109,7 +86,7 @@ async fn read(context: &Context, id: &str) -> Result<Value, Failure> {
 
 async fn show(context: &Context, id: &str) -> Result<Exit, Failure> {
     let value = read(context, id).await?;
-    let conversation: Conversation = api::read(&value)?;
+    let conversation: Conversation = answers::read(&value)?;
     let names = vec![format!("conversation/{}", conversation.id)];
     context.show(&Shown { text: text(&conversation), value, names })?;
     Ok(Exit::Done)
@@ -118,8 +95,8 @@ async fn show(context: &Context, id: &str) -> Result<Exit, Failure> {
 fn text(conversation: &Conversation) -> String {
     let Conversation { id, agent, scope, turns, running_job, messages, .. } = conversation;
     let mut text = format!("{id}  with {agent}  {scope}  {}\n", words::count(*turns, "turn"));
-    for Message { role, content, images } in messages {
-        let images = match images.len() {
+    for ConversationMessage { role, content, images } in messages.iter().flatten() {
+        let images = match images.as_ref().map_or(0, Vec::len) {
             0 => String::new(),
             count => format!(" ({})", words::count(count as u64, "image")),
         };
@@ -151,20 +128,20 @@ mod tests {
 
     #[test]
     fn a_conversation_reads_like_one() {
-        let said = |role: &str, content: &str| Message {
+        let said = |role: &str, content: &str| ConversationMessage {
             role: role.to_owned(),
             content: content.to_owned(),
-            images: Vec::new(),
+            images: None,
         };
         let conversation = Conversation {
             id: "trip".to_owned(),
             agent: "travel".to_owned(),
             scope: "named".to_owned(),
             turns: 1,
-            messages: vec![
-                Message { images: vec![Value::Null], ..said("user", "Where?\nAnd when?") },
+            messages: Some(vec![
+                ConversationMessage { images: Some(vec![Default::default()]), ..said("user", "Where?\nAnd when?") },
                 said("assistant", "Here."),
-            ],
+            ]),
             running_job: Some("job-1".to_owned()),
             ..Conversation::default()
         };

@@ -13,11 +13,12 @@ mod start;
 
 use std::path::{Path, PathBuf};
 
+use atlas_api::types::Node;
 use atlas_dev::{Cluster, DataError, DevSettings, PortError, Ports};
 use atlas_env::Env;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-use crate::api::{self, Node};
+use crate::answers;
 use crate::client::Client;
 use crate::command::dev::agents::Watch;
 use crate::command::import;
@@ -236,7 +237,7 @@ fn refusal_of_port(error: &PortError) -> Failure {
 
 /// The node of this process, as the API reports it.
 async fn own_node(client: &Client, cluster: &Cluster) -> Result<Node, Failure> {
-    let nodes: Vec<Node> = api::read(&client.get(&["api", "nodes"], &[]).await?)?;
+    let nodes: Vec<Node> = answers::read(&client.get(&["api", "nodes"], &[]).await?)?;
     let own = nodes.into_iter().find(|node| node.id == cluster.node().as_str());
     own.ok_or_else(|| Failure::new("E0109", Exit::Short, "this process's node is not registered"))
 }

@@ -6,11 +6,13 @@ mod upkeep;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
+use atlas_api::types::{ClusterView, Job, Node};
 use serde_json::{Value, json};
 
-use crate::api::{self, Cluster, Job, Node};
+use crate::answers;
 use crate::client::{Client, allowed};
 use crate::context::Context;
+use crate::display::{ClusterDisplay as _, RivalDisplay as _};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output::{Shown, screen};
@@ -75,11 +77,11 @@ fn left_out(about: &'static str, denied: &Failure) -> Finding {
 pub(crate) async fn run(context: &Context, options: &Options) -> Result<Exit, Failure> {
     let client = context.client()?;
     let cluster = match client.get_if_allowed(&["api", "cluster"], &[]).await? {
-        Ok(cluster) => Ok(api::read::<Cluster>(&cluster)?),
+        Ok(cluster) => Ok(answers::read::<ClusterView>(&cluster)?),
         Err(denied) => Err(denied),
     };
     // Without a majority nothing can be confirmed, and what this controller knows is better than nothing.
-    let has_majority = cluster.as_ref().map_or(true, Cluster::has_majority);
+    let has_majority = cluster.as_ref().map_or(true, ClusterView::has_majority);
     let client = if has_majority { client } else { client.reading_stale(true) };
     let findings = examine(&client, cluster, context.look.now).await?;
     let warnings = findings.iter().filter(|finding| finding.state == State::Warning).count() as u64;
@@ -106,7 +108,7 @@ pub(crate) async fn run(context: &Context, options: &Options) -> Result<Exit, Fa
 }
 
 /// Makes the checks whose subjects the caller may see. Only if it may see none, it is refused.
-async fn examine(client: &Client, cluster: Result<Cluster, Failure>, now: f64) -> Result<Vec<Finding>, Failure> {
+async fn examine(client: &Client, cluster: Result<ClusterView, Failure>, now: f64) -> Result<Vec<Finding>, Failure> {
     let mut findings = Vec::new();
     let mut denied = None;
     let mut skip = |about, failure: Failure| {
@@ -138,7 +140,7 @@ async fn examine(client: &Client, cluster: Result<Cluster, Failure>, now: f64) -
     }
     match client.get_if_allowed(&["api", "nodes"], &[]).await? {
         Ok(nodes) => {
-            let nodes = api::read::<Vec<Node>>(&nodes)?;
+            let nodes = answers::read::<Vec<Node>>(&nodes)?;
             findings.push(workers(&nodes));
             findings.extend(names(&nodes, now));
         }
@@ -147,7 +149,7 @@ async fn examine(client: &Client, cluster: Result<Cluster, Failure>, now: f64) -
     let query = [("status", "pending"), ("view", "full"), ("limit", JOBS_LOOKED_AT)];
     match client.get_if_allowed(&["api", "jobs"], &query).await? {
         Ok(waiting) => {
-            let waiting: Vec<Job> = api::read(&waiting)?;
+            let waiting: Vec<Job> = answers::read(&waiting)?;
             findings.extend([queue(&waiting, now), doubts(&waiting)]);
         }
         Err(failure) => findings.push(skip("queue", failure)),
@@ -161,7 +163,7 @@ async fn examine(client: &Client, cluster: Result<Cluster, Failure>, now: f64) -
     }
 }
 
-fn quorum(cluster: &Cluster) -> Finding {
+fn quorum(cluster: &ClusterView) -> Finding {
     let (voters, here) = (cluster.quorum.voters, cluster.quorum.reachable);
     if !cluster.has_majority() {
         let (_, away) = cluster.voters_by_answer();
@@ -187,7 +189,7 @@ fn quorum(cluster: &Cluster) -> Finding {
     }
 }
 
-fn versions(cluster: &Cluster) -> Finding {
+fn versions(cluster: &ClusterView) -> Finding {
     let versions: BTreeSet<&str> = cluster.members.iter().filter_map(|member| member.version.as_deref()).collect();
     let ours = env!("CARGO_PKG_VERSION");
     let all = versions.iter().copied().collect::<Vec<_>>().join(", ");
@@ -211,7 +213,7 @@ async fn metrics(client: &Client) -> Result<String, Failure> {
 }
 
 /// Checks the disk, the clock and the idempotency keys by the metrics of the answering controller.
-fn measured(page: &str, cluster: Option<&Cluster>) -> Vec<Finding> {
+fn measured(page: &str, cluster: Option<&ClusterView>) -> Vec<Finding> {
     let gauge = |name: &str| gauge(page, name);
     let members = cluster.into_iter().flat_map(|cluster| &cluster.members);
     let slowest = members.filter_map(|member| member.fsync_p99_ms).max_by(f64::total_cmp);
@@ -335,7 +337,7 @@ mod tests {
             |name: &str, here: bool| json!({"name": name, "reachable": here, "applied": 40, "version": "0.1.0"});
         let mut cluster = json!({"leader": "c1", "commit": 42, "version": "0.1.0", "quorum": {"voters": 3, "reachable": 3},
             "members": [member("c1", true), member("c2", true), member("c3", true)]});
-        let read = |cluster: &Value| api::read::<Cluster>(cluster).expect("readable");
+        let read = |cluster: &Value| answers::read::<ClusterView>(cluster).expect("readable");
         assert_eq!(told(&quorum(&read(&cluster))), "ok 3 of 3 controllers, leader c1, apply lag 2");
         cluster["members"][1] = member("c2", false);
         cluster["quorum"]["reachable"] = json!(2);
@@ -379,7 +381,7 @@ mod tests {
             "ok 2 ready; not accepting jobs: b"
         );
         assert_eq!(told(&workers(&[node("a", "ready", false), node("b", "down", false)])), "warn 1 ready; down: b");
-        let rival = api::Rival { address: "b:1".to_owned(), holder: "a:1".to_owned(), at: 900.0 };
+        let rival = atlas_api::types::Rival { address: "b:1".to_owned(), holder: "a:1".to_owned(), at: 900.0 };
         let wanted = [Node { rival: Some(rival), ..node("a", "ready", false) }, node("b", "ready", false)];
         let told_at = |now| names(&wanted, now).map(|finding| told(&finding)).unwrap_or_default();
         assert_eq!(

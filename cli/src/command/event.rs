@@ -1,9 +1,10 @@
 //! `atlasctl event`: events of the cluster.
 
+use atlas_api::types::JobChange;
 use clap::ValueEnum;
 use serde_json::Value;
 
-use crate::api::{self, JobEvent};
+use crate::answers;
 use crate::command::job::{Happening, event_line};
 use crate::context::Context;
 use crate::exit::Exit;
@@ -101,7 +102,7 @@ pub(crate) async fn run(context: &Context, verb: &Verb) -> Result<Exit, Failure>
 fn shown(value: Value) -> Result<Shown, Failure> {
     let kind = value["kind"].as_str().unwrap_or_default();
     if kind == "job" && value["job"].is_object() {
-        let event: JobEvent = api::read(&value)?;
+        let event: JobChange = answers::read(&value)?;
         let id = &event.job.id;
         let text = event_line(&event).lines().map(|line| format!("{id}  {line}\n")).collect();
         let names = vec![format!("job/{id}")];

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use crate::api;
+use crate::answers;
 use crate::client::Client;
 use crate::command::generic::{Kind, Target, one};
 use crate::command::{node, object};
@@ -97,7 +97,7 @@ async fn of_object(
             done => break done?,
         }
     };
-    let labels = words::labels(&api::read(&value["metadata"]["labels"])?);
+    let labels = words::labels(&answers::read(&value["metadata"]["labels"])?);
     let text = format!("{kind}/{name}   {}\n", if labels.is_empty() { "no labels" } else { &labels });
     context.show(&Shown { value, text, names: vec![format!("{kind}/{name}")] })?;
     Ok(Exit::Done)

@@ -9,7 +9,7 @@ use atlas_types::SecretText;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::api;
+use crate::answers;
 use crate::browser::{self, Loopback};
 use crate::client::{Client, IssuerClient};
 use crate::config::Config;
@@ -128,7 +128,7 @@ fn save(name: &str, change: impl FnOnce(&mut crate::config::Entry)) -> Result<()
 /// The issuer's address and the client there: as the options say, otherwise as the cluster says.
 async fn issuer(client: &Client, options: &Options) -> Result<(String, String), Failure> {
     let known: Known = match client.get(&[".well-known", "oauth-protected-resource", "mcp"], &[]).await {
-        Ok(value) => api::read(&value)?,
+        Ok(value) => answers::read(&value)?,
         Err(failure) if failure.exit == Exit::NotFound => Known::default(),
         Err(failure) => return Err(failure),
     };

@@ -2,14 +2,16 @@
 
 use std::collections::BTreeSet;
 
+use atlas_api::types::{Job, JobChange, Line};
 use futures::stream::{FuturesUnordered, StreamExt};
 use serde_json::Value;
 
-use crate::api::{self, Job, JobEvent, LogLine};
+use crate::answers;
 use crate::client::Client;
 use crate::command::generic::{Kind, Target, one};
 use crate::command::{chain_run, job};
 use crate::context::Context;
+use crate::display::JobDisplay as _;
 use crate::ending;
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -99,7 +101,7 @@ impl Source {
             Self::Agent(name) => vec![("view", "full"), ("agent", name.as_str()), ("limit", limit.as_str())],
             Self::Job(_) | Self::Node(_) => vec![("view", "full"), ("limit", LOOKED_AT)],
         };
-        let mut jobs: Vec<Job> = api::read(&client.get(&["api", "jobs"], &query).await?)?;
+        let mut jobs: Vec<Job> = answers::read(&client.get(&["api", "jobs"], &query).await?)?;
         jobs.retain(|job| self.has(job));
         jobs.truncate(most as usize);
         jobs.reverse();
@@ -136,7 +138,7 @@ async fn so_far(context: &Context, client: &Client, source: &Source, options: &O
 
 /// Prints the log lines of the latest jobs, and the lines that they and new jobs log, until Ctrl-C.
 async fn follow(context: &Context, client: &Client, source: &Source, options: &Options) -> Result<Exit, Failure> {
-    let tell = |id: &str, said: &LogLine, value: Value| match shown(context, options, id, said, value) {
+    let tell = |id: &str, said: &Line, value: Value| match shown(context, options, id, said, value) {
         Some(shown) => context.show(&shown),
         None => Ok(()),
     };
@@ -167,7 +169,7 @@ async fn follow(context: &Context, client: &Client, source: &Source, options: &O
         };
         let Some(frame) = frame else { return Ok(Exit::Done) };
         let value: Value = serde_json::from_str(&frame.data).map_err(Failure::answer)?;
-        let JobEvent { job, .. } = api::read(&value)?;
+        let JobChange { job, .. } = answers::read(&value)?;
         if !source.has(&job) || job.status == "pending" {
             continue;
         }
@@ -189,7 +191,7 @@ async fn follow(context: &Context, client: &Client, source: &Source, options: &O
 async fn to_its_end(
     client: &Client,
     id: String,
-    tell: &impl Fn(&str, &LogLine, Value) -> Result<(), Failure>,
+    tell: &impl Fn(&str, &Line, Value) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
     match job::follow_logs(client, &id, |said, value| tell(&id, said, value)).await {
         Err(failure) if failure.exit == Exit::NotFound => Ok(()),
@@ -198,7 +200,7 @@ async fn to_its_end(
 }
 
 /// The lines of a job so far; none if the job was removed.
-async fn lines(client: &Client, id: &str) -> Result<Vec<(LogLine, Value)>, Failure> {
+async fn lines(client: &Client, id: &str) -> Result<Vec<(Line, Value)>, Failure> {
     match ending::logs_so_far(client, id).await {
         Err(failure) if failure.exit == Exit::NotFound => Ok(Vec::new()),
         lines => lines,
@@ -206,7 +208,7 @@ async fn lines(client: &Client, id: &str) -> Result<Vec<(LogLine, Value)>, Failu
 }
 
 /// A line with the id of its job; none if the options exclude the line.
-fn shown(context: &Context, options: &Options, id: &str, said: &LogLine, mut value: Value) -> Option<Shown> {
+fn shown(context: &Context, options: &Options, id: &str, said: &Line, mut value: Value) -> Option<Shown> {
     if !options.which.admits(said, context.look.now) {
         return None;
     }

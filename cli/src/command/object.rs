@@ -1,12 +1,11 @@
 //! Objects of the kinds that the controllers know: `get`, `describe` and `delete` for each of them, without code for any of them.
 
-use std::collections::BTreeMap;
-
+use atlas_api::types::ObjectMetadata;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use crate::api;
+use crate::answers;
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -20,7 +19,7 @@ pub(crate) use crate::client::all_objects as all;
 #[serde(default)]
 struct Object {
     kind: String,
-    metadata: Metadata,
+    metadata: ObjectMetadata,
     /// What the cluster says about it; null for most kinds.
     status: Option<Status>,
 }
@@ -31,17 +30,6 @@ struct Object {
 struct Status {
     state: String,
     reason: String,
-}
-
-/// What all objects have.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-pub(in crate::command) struct Metadata {
-    pub(in crate::command) name: String,
-    pub(in crate::command) namespace: String,
-    labels: BTreeMap<String, String>,
-    pub(in crate::command) revision: u64,
-    pub(in crate::command) updated_by: String,
 }
 
 const COLUMNS: [Column<Object>; 7] = [
@@ -80,7 +68,7 @@ pub(super) async fn list(context: &Context, kind: &str, options: &ListOptions) -
 /// Shows one object, as `apply` reads it.
 pub(super) async fn show(context: &Context, kind: &str, name: &str) -> Result<Exit, Failure> {
     let value = context.client()?.get(&["api", "objects", kind, bare(kind, name)], &[]).await?;
-    let object: Object = api::read(&value)?;
+    let object: Object = answers::read(&value)?;
     let names = vec![format!("{}/{}", object.kind, object.metadata.name)];
     context.show(&Shown { text: yaml(&value), value, names })?;
     Ok(Exit::Done)

@@ -6,11 +6,12 @@ mod agents;
 
 pub use self::add::{AddedPeer, add_peer};
 
+use atlas_api::types::ObjectMetadata;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::command::mcp::server::KIND;
-use crate::command::object::{self, Metadata};
+use crate::command::object;
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -50,7 +51,7 @@ pub(crate) struct Names {
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Peer {
-    metadata: Metadata,
+    metadata: ObjectMetadata,
     spec: Value,
 }
 

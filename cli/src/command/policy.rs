@@ -2,10 +2,11 @@
 
 mod why;
 
+use atlas_api::types::ObjectMetadata;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::command::object::{self, Metadata};
+use crate::command::object;
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -49,7 +50,7 @@ pub(crate) struct Names {
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Policy {
-    metadata: Metadata,
+    metadata: ObjectMetadata,
     spec: Spec,
 }
 

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::api;
+use crate::answers;
 use crate::client::Client;
 use crate::command::chain_run;
 use crate::context::Context;
@@ -106,7 +106,7 @@ async fn list(context: &Context, options: &Options) -> Result<Exit, Failure> {
     let mut found = Vec::new();
     for job in &jobs {
         let of_job = [&query[..], &[("job", job)]].concat();
-        found.extend(api::read::<Vec<Value>>(&client.get(&["api", "questions"], &of_job).await?)?);
+        found.extend(answers::read::<Vec<Value>>(&client.get(&["api", "questions"], &of_job).await?)?);
     }
     let found = match options.job {
         None => client.get(&["api", "questions"], &query).await?,
@@ -184,7 +184,7 @@ async fn answer(context: &Context, client: &Client, question: &Question, words: 
         None => return Err(Failure::usage("there is no terminal to ask at: give the ANSWER")),
     };
     let Some(value) = answered else { return Ok(Exit::Conflict) };
-    let read: Question = api::read(&value)?;
+    let read: Question = answers::read(&value)?;
     let text = format!("answered {}: {}\n", read.id, read.answer.unwrap_or_default());
     context.show(&Shown { value, text, names: vec![format!("question/{}", read.id)] })?;
     context.next(&format!("next: atlasctl job wait {}", read.job));

@@ -5,16 +5,18 @@ mod from;
 
 use std::time::Duration;
 
+use atlas_api::types::{Agent, Job, Line};
 use atlas_env::Env;
 use atlas_model::NanoDollars;
 use serde_json::{Map, Value, json};
 
-use crate::api::{self, Agent, Job, LogLine};
+use crate::answers;
 use crate::client::Client;
 use crate::command::agent::one_version;
 use crate::command::graph::Nodes;
 use crate::command::job::{self, Piece, Printed};
 use crate::context::Context;
+use crate::display::JobDisplay as _;
 use crate::ending;
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -88,6 +90,9 @@ pub(crate) struct Options {
     /// conversation of its own. Waits for earlier messages of it.
     #[arg(long, value_name = "NAME", conflicts_with_all = ["from", "at"], value_parser = names::conversation)]
     conversation: Option<String>,
+    /// What the job is about: one line of at most 200 characters that people see in lists.
+    #[arg(long, value_name = "TEXT")]
+    title: Option<String>,
     /// Label of the job; repeatable.
     #[arg(short, long = "label", value_name = "KEY=VALUE", value_parser = words::parse_label)]
     labels: Vec<(String, String)>,
@@ -124,7 +129,7 @@ pub(crate) async fn run(context: &Context, options: &Options) -> Result<Exit, Fa
         context.next(&format!("next: atlasctl job wait {latest}   or: atlasctl job cancel {latest}"));
         return Ok(Exit::WaitTimedOut);
     };
-    let job: Job = api::read(&waited)?;
+    let job: Job = answers::read(&waited)?;
     if context.form.is_text() {
         return ending::conclude(context, &client, &job).await;
     }
@@ -162,7 +167,7 @@ pub(crate) async fn family(
     loop {
         let left = attending.timeout.map(|timeout| timeout.saturating_sub(clock.monotonic().saturating_sub(since)));
         let waited = attend(context, client, latest, left, attending.follow).await?;
-        let job: Job = api::read(&waited)?;
+        let job: Job = answers::read(&waited)?;
         if job.is_terminal() {
             context.note(&ending::summary(&job));
         }
@@ -178,7 +183,7 @@ pub(crate) async fn family(
 async fn pause(client: &Client, failed: &Job) -> String {
     let agent = client.get(&["api", "agents", &failed.agent_name], &[("version", &failed.agent_version)]).await;
     let base = agent.ok().and_then(|agent| agent.pointer("/contract/retry/backoff_base")?.as_f64());
-    let seconds = base.map(|base| base * f64::from(failed.retry_count).exp2());
+    let seconds = base.map(|base| base * (failed.retry_count as f64).exp2());
     seconds.map(|seconds| format!(" in {}", words::brief_seconds(seconds))).unwrap_or_default()
 }
 
@@ -226,11 +231,11 @@ async fn attend(
 fn tell(context: &Context, printed: &mut Printed, nodes: &mut Nodes, event: &str, data: &str) -> Result<(), Failure> {
     let value: Value = serde_json::from_str(data).map_err(Failure::answer)?;
     if matches!(event, "delta" | "gap" | "reset") {
-        context.passing(&printed.hear(event, &api::read::<Piece>(&value)?));
+        context.passing(&printed.hear(event, &answers::read::<Piece>(&value)?));
         return Ok(());
     }
     context.passing(printed.end_line());
-    let line: LogLine = api::read(&value)?;
+    let line: Line = answers::read(&value)?;
     context.note(nodes.hear(&line).unwrap_or_else(|| job::log_line(&line)).trim_end());
     Ok(())
 }
@@ -296,6 +301,9 @@ fn members(context: &Context, options: &Options) -> Result<Map<String, Value>, F
     if let Some(rule) = &options.unsatisfiable {
         set("unsatisfiable", rule.as_str().into());
     }
+    if let Some(title) = &options.title {
+        set("title", title.as_str().into());
+    }
     let attended = options.from.is_none() && !options.detach && questions::is_attended();
     if let Some(rule) = options.questions.as_deref().or(attended.then_some("wait")) {
         set("questions", rule.into());
@@ -310,6 +318,6 @@ fn members(context: &Context, options: &Options) -> Result<Map<String, Value>, F
 async fn input_schema(client: &Client, options: &Options) -> Result<Value, Failure> {
     let (name, requirement) = named(options)?;
     let query: Vec<(&str, &str)> = requirement.iter().map(|text| ("version", *text)).collect();
-    let agent: Agent = api::read(&client.get(&["api", "agents", name], &query).await?)?;
+    let agent: Agent = answers::read(&client.get(&["api", "agents", name], &query).await?)?;
     Ok(agent.input_schema)
 }

@@ -8,9 +8,10 @@ mod value;
 
 pub(in crate::command) use self::value::store;
 
+use atlas_api::types::ObjectMetadata;
 use serde::Deserialize;
 
-use crate::command::object::{self, Metadata};
+use crate::command::object;
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -66,7 +67,7 @@ pub(crate) async fn run(context: &Context, verb: &Verb) -> Result<Exit, Failure>
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Secret {
-    metadata: Metadata,
+    metadata: ObjectMetadata,
     spec: Spec,
 }
 

@@ -3,11 +3,12 @@
 mod deploy;
 mod test;
 
+use atlas_api::types::ObjectMetadata;
 use serde::Deserialize;
 
 pub(crate) use self::deploy::deploy;
 
-use crate::command::object::{self, Metadata};
+use crate::command::object;
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -51,7 +52,7 @@ pub(crate) struct Names {
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Skill {
-    metadata: Metadata,
+    metadata: ObjectMetadata,
     spec: Spec,
 }
 

@@ -5,13 +5,15 @@ use std::future::pending;
 use std::io::IsTerminal;
 use std::time::Duration;
 
+use atlas_api::types::{Job, Node};
 use atlas_env::Env;
 use serde_json::{Value, json};
 
-use crate::api::{self, Job, Node};
+use crate::answers;
 use crate::client::Client;
 use crate::command::node::state;
 use crate::context::Context;
+use crate::display::NodeDisplay as _;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::keys::Keys;
@@ -172,7 +174,7 @@ fn text(seen: &Value, options: &Options, look: &Look) -> Result<String, Failure>
             let figures = &queue["figures"];
             let oldest = match &queue["oldest"] {
                 Value::Null => String::new(),
-                job => words::age(look.now - api::read::<Job>(job)?.created_at),
+                job => words::age(look.now - answers::read::<Job>(job)?.created_at),
             };
             table.row([
                 queue["name"].as_str().unwrap_or_default().to_owned(),
@@ -187,10 +189,10 @@ fn text(seen: &Value, options: &Options, look: &Look) -> Result<String, Failure>
         parts.push(table.text());
     }
     if !options.queues && !seen["nodes"].is_null() {
-        let nodes: Vec<Node> = api::read(&seen["nodes"])?;
+        let nodes: Vec<Node> = answers::read(&seen["nodes"])?;
         let mut table = Table::new(&["NODE", "STATE", "CORES", "MEM", "GPU", "PLACES (busy/warm/max)", "LLM"]);
         for node in &nodes {
-            let gpus = node.gpus.iter().filter(|gpu| gpu.free_bytes.is_some_and(|free| free < gpu.memory_bytes));
+            let gpus = node.gpus.iter().filter(|gpu| gpu.free_bytes < gpu.memory_bytes);
             let gpu =
                 if node.gpus.is_empty() { String::new() } else { format!("{}/{}", gpus.count(), node.gpus.len()) };
             let memory = node.memory_bytes.saturating_sub(node.memory_bytes_free) as f64 / (1_u64 << 30) as f64;

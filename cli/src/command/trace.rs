@@ -3,10 +3,11 @@
 mod draw;
 mod list;
 
+use atlas_api::types::Job;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use crate::api::{self, Job};
+use crate::answers;
 use crate::client::Client;
 use crate::command::chain_run;
 use crate::command::job::tree;
@@ -113,7 +114,7 @@ async fn show(context: &Context, id: &str) -> Result<Exit, Failure> {
 
 /// Adds steps and trace to the object of a job and to those below it, and reads them.
 async fn gather(client: &Client, value: &mut Value, left: &mut usize) -> Result<Traced, Failure> {
-    let job: Job = api::read(value)?;
+    let job: Job = answers::read(value)?;
     let mut traced = Traced { job, ..Traced::default() };
     let Some(members) = value.as_object_mut() else { return Ok(traced) };
     if *left > 0 {
@@ -139,9 +140,9 @@ async fn add_details(client: &Client, traced: &mut Traced, members: &mut Map<Str
     let steps = known(client.get(&["api", "jobs", id, "steps"], &[("limit", &limit)]).await)?.unwrap_or(json!([]));
     // A job has a trace when it has ended, unless it was cancelled.
     let trace = known(client.get(&["api", "traces", id], &[]).await)?.unwrap_or(Value::Null);
-    traced.steps = api::read(&steps)?;
+    traced.steps = answers::read(&steps)?;
     if !trace.is_null() {
-        traced.trace = api::read(&trace)?;
+        traced.trace = answers::read(&trace)?;
     }
     members.insert("steps".to_owned(), without_outcomes(steps));
     members.insert("trace".to_owned(), trace);

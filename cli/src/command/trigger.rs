@@ -5,10 +5,11 @@ mod create;
 mod list;
 mod show;
 
+use atlas_api::types::{Firing, NextFirings};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::api;
+use crate::answers;
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -113,22 +114,6 @@ struct Trigger {
     firings: Vec<Firing>,
 }
 
-#[derive(Debug, Clone, Default, Deserialize)]
-#[serde(default)]
-struct Firing {
-    fired_at: f64,
-    by: String,
-    job_id: Option<String>,
-}
-
-/// The next times of a trigger.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct Next {
-    next: Vec<f64>,
-    local: Vec<String>,
-}
-
 impl Trigger {
     fn target(&self) -> &str {
         if self.agent_name.is_empty() { &self.chain_name } else { &self.agent_name }
@@ -231,7 +216,7 @@ async fn next(context: &Context, options: &NextOptions) -> Result<Exit, Failure>
     let count = options.count.to_string();
     let value = context.client()?.get(&[&path(name)[..], &["next"]].concat(), &[("count", &count)]).await;
     let value = value.map_err(|failure| missing(failure, name))?;
-    let Next { local, .. } = api::read(&value)?;
+    let NextFirings { local, .. } = answers::read(&value)?;
     let mut text: String = local.iter().map(|time| format!("{time}\n")).collect();
     if local.is_empty() {
         text = format!("trigger {name} has no next time: it is called, paused or done\n");

@@ -2,16 +2,18 @@
 
 use std::time::Duration;
 
+use atlas_api::types::{Agent, Job, Member, Node};
 use atlas_env::Env;
 use serde_json::Value;
 
-use crate::api::{self, Agent, Controller, Job, Node};
+use crate::answers;
 use crate::client::Client;
 use crate::command::agent::named;
 use crate::command::chain_run;
 use crate::command::generic::{Kind, Target, one};
 use crate::command::node::state;
 use crate::context::Context;
+use crate::display::JobDisplay as _;
 use crate::ending;
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -191,7 +193,7 @@ fn there(answer: Result<Value, Failure>) -> Result<Option<Value>, Failure> {
 }
 
 fn job(value: Value, condition: Condition) -> Result<Look, Failure> {
-    let job: Job = api::read(&value)?;
+    let job: Job = answers::read(&value)?;
     let word = |wanted: &str| job.status == wanted;
     let met = match condition {
         Running => word("running"),
@@ -220,7 +222,7 @@ async fn agent(client: &Client, name: &str, condition: Condition) -> Result<Look
         }
     };
     let Some(value) = there(answer)? else { return Ok(Look::new(false, "not registered", Value::Null)) };
-    let agent: Agent = api::read(&value)?;
+    let agent: Agent = answers::read(&value)?;
     let deprecated = agent.deprecated.is_some();
     let met = match condition {
         Deprecated => deprecated,
@@ -236,7 +238,7 @@ async fn agent(client: &Client, name: &str, condition: Condition) -> Result<Look
 }
 
 fn node(value: Value, condition: Condition) -> Result<Look, Failure> {
-    let node: Node = api::read(&value)?;
+    let node: Node = answers::read(&value)?;
     let met = match condition {
         Down => node.health == "down",
         Cordoned => node.cordoned,
@@ -250,7 +252,7 @@ fn node(value: Value, condition: Condition) -> Result<Look, Failure> {
 
 fn controller(members: &Value, name: &str, condition: Condition) -> Result<Look, Failure> {
     for value in members.as_array().into_iter().flatten() {
-        let member: Controller = api::read(value)?;
+        let member: Member = answers::read(value)?;
         if member.name != name && member.id.to_string() != name {
             continue;
         }

@@ -5,7 +5,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::{Form, Look, Members, Path, Shown, Table, plain, unknown};
-use crate::api;
+use crate::answers;
 use crate::failure::Failure;
 use crate::filter::Filter;
 
@@ -77,18 +77,33 @@ impl ListOptions {
 pub(crate) struct Column<T> {
     head: &'static str,
     field: &'static str,
-    wide: bool,
+    when: When,
     cell: fn(&T, &Look) -> String,
+}
+
+/// When a table has a column.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum When {
+    Always,
+    /// With `-o wide`.
+    Wide,
+    /// If an object has its member.
+    Rare,
 }
 
 /// A column that is always shown.
 pub(crate) const fn column<T>(head: &'static str, field: &'static str, cell: fn(&T, &Look) -> String) -> Column<T> {
-    Column { head, field, wide: false, cell }
+    Column { head, field, when: When::Always, cell }
 }
 
 /// A column that only `-o wide` shows.
 pub(crate) const fn wide<T>(head: &'static str, field: &'static str, cell: fn(&T, &Look) -> String) -> Column<T> {
-    Column { head, field, wide: true, cell }
+    Column { head, field, when: When::Wide, cell }
+}
+
+/// A column that is shown if an object has its member.
+pub(crate) const fn rare<T>(head: &'static str, field: &'static str, cell: fn(&T, &Look) -> String) -> Column<T> {
+    Column { head, field, when: When::Rare, cell }
 }
 
 /// Describes how a kind of object is listed.
@@ -180,7 +195,7 @@ impl<T: DeserializeOwned> List<'_, T> {
     }
 
     fn names(&self, items: &[Value]) -> Result<Vec<String>, Failure> {
-        let names = items.iter().map(|item| api::read::<T>(item).map(|object| (self.name)(&object)));
+        let names = items.iter().map(|item| answers::read::<T>(item).map(|object| (self.name)(&object)));
         let mut names = names.collect::<Result<Vec<_>, _>>()?;
         // Several rows can have the same name, such as the GPUs of one node.
         names.dedup();
@@ -192,10 +207,14 @@ impl<T: DeserializeOwned> List<'_, T> {
         if items.is_empty() {
             return Ok(Table::bare());
         }
-        let picks = self.picks(options, |column| wide || !column.wide)?;
+        let picks = self.picks(options, |column| match column.when {
+            When::Always => true,
+            When::Wide => wide,
+            When::Rare => items.iter().any(|item| item.get(column.field).is_some()),
+        })?;
         let mut table = Table::of(&heads(&picks), !options.no_headers);
         for item in items {
-            let object: T = api::read(item)?;
+            let object: T = answers::read(item)?;
             table.row(picks.iter().map(|pick| match pick {
                 Pick::Known(column) => (column.cell)(&object, look),
                 Pick::Member(_, path) => joined(path, item),

@@ -2,9 +2,10 @@
 
 use std::path::Path;
 
+use atlas_api::types::Agent;
 use serde_json::Value;
 
-use crate::api::{self, Agent};
+use crate::answers;
 use crate::client::Client;
 use crate::command::agent::named;
 use crate::command::deploy::pack;
@@ -46,6 +47,6 @@ async fn contract(client: &Client, text: &str) -> Result<Value, Failure> {
     let (name, requirement) = named(&text);
     let query: Vec<(&str, &str)> = requirement.iter().map(|requirement| ("version", *requirement)).collect();
     let value = client.get(&["api", "agents", name], &query).await?;
-    let agent: Agent = api::read(&value)?;
+    let agent: Agent = answers::read(&value)?;
     value.get("contract").cloned().ok_or_else(|| Failure::answer(format!("{} has no contract", agent.name)))
 }

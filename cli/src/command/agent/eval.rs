@@ -6,16 +6,18 @@ mod score;
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
+use atlas_api::types::Job;
 use atlas_env::Env;
 use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 use serde_json::{Value, json};
 
 use self::data::Case;
 use self::score::{Check, Ended, Score};
-use crate::api::{self, Job};
+use crate::answers;
 use crate::client::Client;
 use crate::command::agent::named;
 use crate::context::Context;
+use crate::display::JobDisplay as _;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::names;
@@ -207,7 +209,7 @@ async fn ran(
     let id = answer["id"].as_str().ok_or_else(|| Failure::answer("a submission is answered with an id"))?.to_owned();
     loop {
         let query = [("timeout", WAIT), ("view", "full")];
-        let job: Job = api::read(&client.get(&["api", "jobs", &id, "wait"], &query).await?)?;
+        let job: Job = answers::read(&client.get(&["api", "jobs", &id, "wait"], &query).await?)?;
         if job.is_terminal() {
             return Ok(job);
         }
@@ -238,7 +240,7 @@ pub(super) async fn data_set(context: &Context, options: &DataSetOptions) -> Res
     let (name, version) = named(&options.name);
     let limit = options.limit.to_string();
     let query = [("agent", name), ("status", "completed"), ("view", "full"), ("limit", &limit)];
-    let jobs: Vec<Job> = api::read(&context.client()?.get(&["api", "jobs"], &query).await?)?;
+    let jobs: Vec<Job> = answers::read(&context.client()?.get(&["api", "jobs"], &query).await?)?;
     let fits = |job: &&Job| version.is_none_or(|version| job.agent_version == version);
     let cases: Vec<Value> = jobs.iter().filter(fits).map(|job| data::case(job, options.with_expected)).collect();
     if cases.is_empty() {

@@ -1,8 +1,8 @@
 //! `atlasctl agent list` and `atlasctl agent versions`.
 
+use atlas_api::types::Agent;
 use serde_json::Value;
 
-use crate::api::Agent;
 use crate::command::agent::named;
 use crate::context::Context;
 use crate::exit::Exit;

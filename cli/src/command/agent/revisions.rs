@@ -1,8 +1,8 @@
 //! `atlasctl agent revisions`.
 
+use atlas_api::types::AgentRevision;
 use serde_json::Value;
 
-use crate::api::AgentRevision;
 use crate::command::agent::one_version;
 use crate::context::Context;
 use crate::exit::Exit;

@@ -1,8 +1,9 @@
 //! `atlasctl agent rollback`.
 
+use atlas_api::types::{Agent, RolledBack};
 use serde_json::json;
 
-use crate::api::{self, Agent, RolledBack};
+use crate::answers;
 use crate::command::agent::one_version;
 use crate::context::Context;
 use crate::exit::Exit;
@@ -26,10 +27,10 @@ pub(super) async fn run(context: &Context, options: &Options) -> Result<Exit, Fa
     let client = context.client()?;
     let (name, requirement) = one_version(&options.name, None)?;
     let query: Vec<(&str, &str)> = requirement.iter().map(|text| ("version", *text)).collect();
-    let agent: Agent = api::read(&client.get(&["api", "agents", name], &query).await?)?;
+    let agent: Agent = answers::read(&client.get(&["api", "agents", name], &query).await?)?;
     let path = ["api", "agents", name, "versions", &agent.version, "rollback"];
     let value = client.post(&path, &[], &json!({"revision": options.to})).await?;
-    let back: RolledBack = api::read(&value)?;
+    let back: RolledBack = answers::read(&value)?;
     let digest = back.digest.get(..15).unwrap_or(&back.digest);
     context.note(&format!(
         "{name} {} has the package of revision {} again, {digest}, as revision {}; running and waiting jobs keep theirs",

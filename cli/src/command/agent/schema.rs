@@ -1,8 +1,9 @@
 //! `atlasctl agent schema`.
 
+use atlas_api::types::Agent;
 use serde_json::{Value, json};
 
-use crate::api::{self, Agent};
+use crate::answers;
 use crate::command::agent::one_version;
 use crate::context::Context;
 use crate::exit::Exit;
@@ -30,7 +31,7 @@ pub(crate) struct Options {
 pub(crate) async fn run(context: &Context, options: &Options) -> Result<Exit, Failure> {
     let (name, requirement) = one_version(&options.name, options.requirement.as_deref())?;
     let query: Vec<(&str, &str)> = requirement.iter().map(|text| ("version", *text)).collect();
-    let agent: Agent = api::read(&context.client()?.get(&["api", "agents", name], &query).await?)?;
+    let agent: Agent = answers::read(&context.client()?.get(&["api", "agents", name], &query).await?)?;
     let value: Value = if options.only_input {
         agent.input_schema
     } else if options.only_output {

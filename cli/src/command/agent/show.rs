@@ -1,8 +1,11 @@
 //! `atlasctl agent show`.
 
-use crate::api::{self, Agent};
+use atlas_api::types::Agent;
+
+use crate::answers;
 use crate::command::agent::one_version;
 use crate::context::Context;
+use crate::display::CircuitDisplay as _;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::names;
@@ -32,7 +35,7 @@ pub(crate) async fn run(context: &Context, options: &Options) -> Result<Exit, Fa
 pub(crate) async fn show(context: &Context, name: &str, requirement: Option<&str>) -> Result<Exit, Failure> {
     let query: Vec<(&str, &str)> = requirement.iter().map(|text| ("version", *text)).collect();
     let value = context.client()?.get(&["api", "agents", name], &query).await?;
-    let agent: Agent = api::read(&value)?;
+    let agent: Agent = answers::read(&value)?;
     let shown = Shown { text: text(&agent), value, names: vec![format!("agent/{}", agent.name)] };
     context.show(&shown)?;
     let name = words::shell(&agent.name);
@@ -88,7 +91,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::api::AgentRevision;
+    use atlas_api::types::AgentRevision;
 
     #[test]
     fn an_agent_reads_at_a_glance() {

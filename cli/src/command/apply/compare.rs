@@ -1,10 +1,11 @@
 //! Compares the cluster with the documents, and applies the differences.
 
+use atlas_api::types::{Agent, Node};
 use atlas_package::Package;
 use serde_json::{Map, Value, json};
 
 use super::Wanted;
-use crate::api::{self, Agent, Node};
+use crate::answers;
 use crate::client::Client;
 use crate::difference::{self, Change};
 use crate::exit::Exit;
@@ -26,7 +27,7 @@ pub(in crate::command) async fn compare(client: &Client, wanted: &Wanted) -> Res
         Wanted::Package(package) => {
             let (name, version) = (package.contract.name.as_str(), package.contract.version.to_string());
             let Some(value) = agent(client, name, &version).await? else { return Ok(Comparison::Missing) };
-            let known: Agent = api::read(&value)?;
+            let known: Agent = answers::read(&value)?;
             if known.digest == package.digest.to_string() {
                 return Ok(Comparison::Same);
             }
@@ -38,7 +39,7 @@ pub(in crate::command) async fn compare(client: &Client, wanted: &Wanted) -> Res
             let Some(value) = self::agent(client, &agent.name, &agent.version).await? else {
                 return Ok(if agent.retired { Comparison::Same } else { Comparison::Missing });
             };
-            let known: Agent = api::read(&value)?;
+            let known: Agent = answers::read(&value)?;
             let mut changes = Vec::new();
             if known.digest != agent.digest {
                 changes.push(changed("/digest", json!(known.digest), json!(agent.digest)));
@@ -51,9 +52,9 @@ pub(in crate::command) async fn compare(client: &Client, wanted: &Wanted) -> Res
             }
             Ok(if changes.is_empty() { Comparison::Same } else { Comparison::Other(changes) })
         }
-        Wanted::Node(node) => {
+        Wanted::Node { node, labels } => {
             let known: Node = match client.get(&["api", "nodes", &node.id], &[]).await {
-                Ok(value) => api::read(&value)?,
+                Ok(value) => answers::read(&value)?,
                 Err(failure) if failure.exit == Exit::NotFound => return Ok(Comparison::Missing),
                 Err(failure) => return Err(failure),
             };
@@ -61,7 +62,7 @@ pub(in crate::command) async fn compare(client: &Client, wanted: &Wanted) -> Res
             if known.cordoned != node.cordoned {
                 changes.push(changed("/cordoned", json!(known.cordoned), json!(node.cordoned)));
             }
-            if node.operator_labels.is_some() && known.operator_labels != node.operator_labels {
+            if *labels && known.operator_labels != node.operator_labels {
                 changes.push(changed(LABELS, json!(known.operator_labels), json!(node.operator_labels)));
             }
             Ok(if changes.is_empty() { Comparison::Same } else { Comparison::Other(changes) })
@@ -104,10 +105,10 @@ pub(super) fn other_package<'a>(wanted: &'a Wanted, standing: &'a Comparison) ->
 pub(in crate::command) fn applicable(wanted: &Wanted, standing: &Comparison) -> Result<(), Failure> {
     let why = match (wanted, standing) {
         (_, Comparison::Same) | (Wanted::Package(_) | Wanted::Object(_), _) => return Ok(()),
-        (Wanted::Node(_), Comparison::Missing) => {
+        (Wanted::Node { .. }, Comparison::Missing) => {
             "the node is not registered, and documents do not create nodes".to_owned()
         }
-        (Wanted::Node(_), Comparison::Other(_)) => return Ok(()),
+        (Wanted::Node { .. }, Comparison::Other(_)) => return Ok(()),
         (Wanted::Agent { .. }, Comparison::Other(changes)) => {
             let possible = |change: &Change| match change.place.as_str() {
                 "/retired" => change.new == Some(json!(true)),
@@ -152,7 +153,7 @@ pub(in crate::command) async fn change(client: &Client, wanted: Wanted, standing
             }
             Ok(())
         }
-        Wanted::Node(node) => {
+        Wanted::Node { node, .. } => {
             let Comparison::Other(changes) = standing else { return Ok(()) };
             let cordons = changes.iter().any(|change| change.place == "/cordoned");
             // New labels can make the scheduler place jobs on the node immediately, so a wanted cordon is set first.

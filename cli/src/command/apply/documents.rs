@@ -5,12 +5,12 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use atlas_api::types::{Agent, Node};
 use serde::Deserialize;
 use serde_json::Value;
 
 use super::Wanted;
 use super::split::split;
-use crate::api::{Agent, Node};
 use crate::command::deploy::{pack, skipped};
 use crate::command::object;
 use crate::exit::Exit;
@@ -301,7 +301,13 @@ pub(in crate::command) fn object_of(object: &Value) -> Result<Wanted, String> {
         if let Some((key, value)) = labels.clone().find(|(_, value)| !value.is_string()) {
             return Err(format!("/operator_labels/{key} must be text: write '{value}'"));
         }
-        return Node::deserialize(object).map(Wanted::Node).map_err(wrong);
+        // A member without a value says nothing.
+        let labels = object.get("operator_labels").is_some_and(|labels| !labels.is_null());
+        let mut object = object.clone();
+        if let Some(members) = object.as_object_mut().filter(|_| !labels) {
+            members.remove("operator_labels");
+        }
+        return Node::deserialize(object).map(|node| Wanted::Node { node, labels }).map_err(wrong);
     }
     if has(&["agent_name", "input_data"]) {
         return Err("jobs cannot be applied: run them with atlasctl run".to_owned());

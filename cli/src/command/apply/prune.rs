@@ -2,9 +2,11 @@
 
 use std::collections::BTreeSet;
 
+use atlas_api::types::Agent;
+
 use super::Wanted;
 use super::documents::{Problem, Sourced, refusal};
-use crate::api::{self, Agent};
+use crate::answers;
 use crate::client::Client;
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -48,7 +50,7 @@ pub(in crate::command) fn check(wanted: &[Sourced], labels: &[(String, String)])
     if let Some(failure) = refusal(problems) {
         return Err(failure);
     }
-    if wanted.iter().all(|one| matches!(one.wanted, Wanted::Node(_) | Wanted::Object(_))) {
+    if wanted.iter().all(|one| matches!(one.wanted, Wanted::Node { .. } | Wanted::Object(_))) {
         let failure = Failure::new(
             "E0125",
             Exit::Invalid,
@@ -65,7 +67,8 @@ pub(in crate::command) async fn find(
     held: &BTreeSet<String>,
     labels: &[(String, String)],
 ) -> Result<Vec<Pruned>, Failure> {
-    let agents: Vec<Agent> = api::read(&client.get(&["api", "agents"], &[("all", "true"), ("view", "full")]).await?)?;
+    let agents: Vec<Agent> =
+        answers::read(&client.get(&["api", "agents"], &[("all", "true"), ("view", "full")]).await?)?;
     Ok(unwanted(agents, held, labels))
 }
 
@@ -94,7 +97,7 @@ mod tests {
                 {"name": "d", "version": "1.0.0"},
                 {"name": "e", "version": "1.0.0", "labels": {"team": "shop", "tier": "x"}},
             ]);
-            api::read::<Vec<Agent>>(&all).expect("agents")
+            answers::read::<Vec<Agent>>(&all).expect("agents")
         };
         let held = BTreeSet::from(["agent/a@2.0.0".to_owned()]);
         let label = |key: &str, value: &str| (key.to_owned(), value.to_owned());

@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
+use atlas_api::types::{AuditPage, AuditRecord};
 use atlas_audit::{Decision, Record};
 use atlas_env::Env;
-use serde::Deserialize;
 use serde_json::Value;
 
+use crate::answers;
 use crate::client::Client;
 use crate::context::Context;
 use crate::exit::Exit;
@@ -72,33 +73,6 @@ pub(super) struct Asked {
     limit: Option<u64>,
 }
 
-/// A record, and the controller that has it.
-#[derive(Debug, Deserialize)]
-pub(super) struct Found {
-    pub(super) member: String,
-    pub(super) line: String,
-}
-
-#[derive(Debug, Deserialize)]
-struct Answered {
-    member: String,
-}
-
-#[derive(Debug, Deserialize)]
-struct Missing {
-    member: String,
-    reason: String,
-}
-
-#[derive(Debug, Deserialize)]
-struct Page {
-    records: Vec<Found>,
-    cursor: String,
-    more: bool,
-    members: Vec<Answered>,
-    missing: Vec<Missing>,
-}
-
 /// What was read.
 #[derive(Debug, Default)]
 pub(super) struct Read {
@@ -146,18 +120,18 @@ impl Asked {
 
     /// One page, without its records.
     pub(super) async fn page(&self, client: &Client) -> Result<Read, Failure> {
-        self.fetch(client, 1).await.map(|page| page.read().1)
+        self.fetch(client, 1).await.map(|page| read(page).1)
     }
 
     /// Calls a function with each record.
     pub(super) async fn each(
         mut self,
         client: &Client,
-        mut call: impl FnMut(Found) -> Result<(), Failure>,
+        mut call: impl FnMut(AuditRecord) -> Result<(), Failure>,
     ) -> Result<Read, Failure> {
         let (mut left, mut all) = (self.limit.unwrap_or(u64::MAX), Read::default());
         loop {
-            let (records, page) = self.fetch(client, left.min(PAGE)).await?.read();
+            let (records, page) = read(self.fetch(client, left.min(PAGE)).await?);
             left = left.saturating_sub(records.len() as u64);
             records.into_iter().try_for_each(&mut call)?;
             for away in page.missing {
@@ -175,22 +149,21 @@ impl Asked {
         }
     }
 
-    async fn fetch(&self, client: &Client, limit: u64) -> Result<Page, Failure> {
+    async fn fetch(&self, client: &Client, limit: u64) -> Result<AuditPage, Failure> {
         let limit = limit.to_string();
         let mut query: Vec<(&str, &str)> = self.filter.iter().map(|(name, value)| (*name, value.as_str())).collect();
         query.extend([("cursor", self.cursor.as_str()), ("limit", limit.as_str())]);
         query.extend(self.member.as_deref().map(|member| ("member", member)));
         let answer = client.get(&["api", "audit"], &query).await?;
-        Page::deserialize(answer).map_err(Failure::answer)
+        answers::read(&answer)
     }
 }
 
-impl Page {
-    fn read(self) -> (Vec<Found>, Read) {
-        let answered = self.members.into_iter().map(|found| found.member).collect();
-        let missing = self.missing.into_iter().map(|away| (away.member, away.reason)).collect();
-        (self.records, Read { cursor: self.cursor, more: self.more, answered, missing })
-    }
+/// The records of a page, and the rest of it.
+fn read(page: AuditPage) -> (Vec<AuditRecord>, Read) {
+    let answered = page.members.into_iter().map(|found| found.member).collect();
+    let missing = page.missing.into_iter().map(|away| (away.member, away.reason)).collect();
+    (page.records, Read { cursor: page.cursor, more: page.more, answered, missing })
 }
 
 /// Says which controllers did not answer. Records are missing then, which is a warning.
@@ -232,8 +205,8 @@ pub(super) async fn tail(context: &Context, filter: &Filter) -> Result<Exit, Fai
     }
 }
 
-fn show(context: &Context, found: &Found) -> Result<(), Failure> {
-    let Found { member, line } = found;
+fn show(context: &Context, found: &AuditRecord) -> Result<(), Failure> {
+    let AuditRecord { member, line } = found;
     // What is damaged is shown as it is.
     let mut value = serde_json::from_str(line).unwrap_or_else(|_| Value::String(line.clone()));
     let names = value["number"].as_u64().map(|number| format!("audit/{member}/{number}")).into_iter().collect();

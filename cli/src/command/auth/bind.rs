@@ -1,9 +1,10 @@
 //! `atlasctl auth bind`, `atlasctl auth unbind` and `atlasctl auth bindings`.
 
+use atlas_api::types::ObjectMetadata;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::command::object::{self, Metadata};
+use crate::command::object;
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -41,7 +42,7 @@ pub(crate) struct ListOptionsOfBindings {
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Binding {
-    metadata: Metadata,
+    metadata: ObjectMetadata,
     spec: Spec,
 }
 
@@ -157,7 +158,7 @@ async fn change(
 }
 
 fn show(context: &Context, options: &Options, value: Value) -> Result<Exit, Failure> {
-    let binding: Binding = crate::api::read(&value)?;
+    let binding: Binding = crate::answers::read(&value)?;
     let names = vec![format!("{KIND}/{}", options.principal)];
     let roles = roles(&binding.spec.grants);
     let roles = if roles.is_empty() { "nothing".to_owned() } else { roles };

@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use atlas_api::types::ObjectMetadata;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::bind::{Grant, roles};
-use crate::command::object::{self, Metadata};
+use crate::command::object;
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -80,7 +81,7 @@ pub(crate) struct Names {
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Issuer {
-    metadata: Metadata,
+    metadata: ObjectMetadata,
     spec: Spec,
 }
 

@@ -3,11 +3,12 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use atlas_api::types::ObjectMetadata;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::write_token;
-use crate::command::object::{self, Metadata};
+use crate::command::object;
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -87,7 +88,7 @@ pub(crate) struct Names {
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Token {
-    metadata: Metadata,
+    metadata: ObjectMetadata,
     spec: Spec,
 }
 

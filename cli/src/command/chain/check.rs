@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{KIND, definition};
-use crate::api;
+use crate::answers;
 use crate::client::Client;
 use crate::context::Context;
 use crate::exit::Exit;
@@ -105,7 +105,7 @@ pub(super) async fn run(context: &Context, options: &Options) -> Result<Exit, Fa
 pub(super) async fn ask(client: &Client, chain: &str) -> Result<(Value, Checked), Failure> {
     let body = json!({"chain": definition::chain(chain)?});
     let value = client.post(&["api", "chains", "check"], &[], &body).await?;
-    let checked = api::read(&value)?;
+    let checked = answers::read(&value)?;
     Ok((value, checked))
 }
 

@@ -1,8 +1,7 @@
 //! `atlasctl chain runs`: the runs of chains.
 
+use atlas_api::types::ChainRun;
 use clap::ValueEnum;
-use serde::Deserialize;
-use serde_json::Value;
 
 use crate::context::Context;
 use crate::exit::Exit;
@@ -33,31 +32,19 @@ enum Status {
     Cancelled,
 }
 
-/// A run as a list shows it.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct Run {
-    id: String,
-    chain_name: String,
-    status: String,
-    created_at: f64,
-    completed_at: f64,
-    step_jobs: Vec<Value>,
-    total_steps: u64,
-    priority: i64,
-}
-
-const COLUMNS: [Column<Run>; 7] = [
+const COLUMNS: [Column<ChainRun>; 7] = [
     column("ID", "id", |run, _| run.id.clone()),
     column("CHAIN", "chain_name", |run, _| run.chain_name.clone()),
     column("STATUS", "status", |run, _| run.status.clone()),
-    column("STEPS", "total_steps", |run, _| format!("{} of {}", run.step_jobs.len(), run.total_steps)),
+    column("STEPS", "total_steps", |run, _| {
+        format!("{} of {}", run.step_jobs.as_ref().map_or(0, Vec::len), run.total_steps)
+    }),
     column("AGE", "created_at", |run, look| words::age(look.now - run.created_at)),
     wide("TOOK", "completed_at", |run, _| match run.completed_at > 0.0 {
         true => words::milliseconds((run.completed_at - run.created_at) * 1000.0),
         false => String::new(),
     }),
-    wide("PRIORITY", "priority", |run, _| run.priority.to_string()),
+    wide("PRIORITY", "priority", |run, _| run.priority.unwrap_or_default().to_string()),
 ];
 
 /// Lists runs, newest first.
@@ -66,7 +53,7 @@ pub(super) async fn run(context: &Context, options: &Options) -> Result<Exit, Fa
     let mut query = vec![("view", "full"), ("limit", LISTED)];
     query.extend(status.as_ref().map(|status| ("status", status.get_name())));
     let runs = context.client()?.get(&["api", "chains"], &query).await?;
-    let list = List { columns: &COLUMNS, members: members::RUN, name: |run: &Run| run.id.clone() };
+    let list = List { columns: &COLUMNS, members: members::RUN, name: |run: &ChainRun| run.id.clone() };
     if context.list(runs, &options.list, &list)? == 0 {
         context.note("no runs of chains: atlasctl chain run NAME");
     }

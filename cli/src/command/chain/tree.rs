@@ -1,9 +1,11 @@
 //! The steps of a run as a tree.
 
+use atlas_api::types::Job;
 use serde_json::Value;
 
-use crate::api::{self, Job};
+use crate::answers;
 use crate::client::Client;
+use crate::display::JobDisplay as _;
 use crate::words;
 
 /// ```text
@@ -38,7 +40,7 @@ pub(super) fn title(run: &Value) -> String {
 /// The job of a step; none if it is not kept any more.
 async fn job(client: &Client, step: &Value) -> Option<Job> {
     let id = step["job_id"].as_str()?;
-    api::read(&client.get(&["api", "jobs", id], &[("view", "full")]).await.ok()?).ok()
+    answers::read(&client.get(&["api", "jobs", id], &[("view", "full")]).await.ok()?).ok()
 }
 
 fn line(step: &Value, job: Option<&Job>) -> String {

@@ -1,9 +1,9 @@
 //! Verbs that are about one job, given the id of a run.
 
+use atlas_api::types::Job;
 use serde_json::{Value, json};
 
 use super::get;
-use crate::api::Job;
 use crate::client::Client;
 use crate::command::job::tree::{self, Tree};
 use crate::context::Context;

@@ -1,8 +1,8 @@
 //! The log lines of all jobs of a run.
 
+use atlas_api::types::Line;
 use serde_json::Value;
 
-use crate::api::LogLine;
 use crate::client::Client;
 use crate::command::job::{self, tree};
 use crate::context::Context;
@@ -53,7 +53,7 @@ async fn follow(context: &Context, client: &Client, id: &str, wanted: Wanted<'_>
 }
 
 /// The lines of a job so far; none if the job was removed.
-async fn so_far(client: &Client, job: &str) -> Result<Vec<(LogLine, Value)>, Failure> {
+async fn so_far(client: &Client, job: &str) -> Result<Vec<(Line, Value)>, Failure> {
     match ending::logs_so_far(client, job).await {
         Err(failure) if failure.exit == Exit::NotFound => Ok(Vec::new()),
         lines => lines,
@@ -65,7 +65,7 @@ fn shown(
     context: &Context,
     wanted: Wanted<'_>,
     (place, job): (&str, &str),
-    said: &LogLine,
+    said: &Line,
     mut value: Value,
 ) -> Option<Shown> {
     if !wanted.which.admits(said, context.look.now) {

@@ -1,6 +1,8 @@
 //! `atlasctl cluster members`.
 
-use crate::api::{self, Controller};
+use atlas_api::types::Member;
+
+use crate::answers;
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -13,7 +15,7 @@ pub(crate) struct Options {
     list: ListOptions,
 }
 
-const COLUMNS: [Column<Controller>; 7] = [
+const COLUMNS: [Column<Member>; 7] = [
     column("CONTROLLER", "name", |member, _| member.name.clone()),
     column("NUMBER", "id", |member, _| member.id.to_string()),
     column("ROLE", "role", |member, _| member.role.clone()),
@@ -30,7 +32,7 @@ pub(super) async fn run(context: &Context, options: &Options) -> Result<Exit, Fa
 /// Lists the controllers.
 pub(crate) async fn members(context: &Context, options: &ListOptions) -> Result<Exit, Failure> {
     let value = context.client()?.get(&["api", "cluster", "members"], &[]).await?;
-    let name = |member: &Controller| format!("controller/{}", member.name);
+    let name = |member: &Member| format!("controller/{}", member.name);
     context.list(value, options, &List { columns: &COLUMNS, members: members::CONTROLLER, name })?;
     Ok(Exit::Done)
 }
@@ -39,7 +41,7 @@ pub(crate) async fn members(context: &Context, options: &ListOptions) -> Result<
 pub(crate) async fn member(context: &Context, wanted: &str) -> Result<Exit, Failure> {
     let members = context.client()?.get(&["api", "cluster", "members"], &[]).await?;
     for value in members.as_array().into_iter().flatten() {
-        let member: Controller = api::read(value)?;
+        let member: Member = answers::read(value)?;
         if member.name == wanted || member.id.to_string() == wanted {
             let names = vec![format!("controller/{}", member.name)];
             context.show(&Shown { value: value.clone(), text: yaml(value), names })?;

@@ -1,6 +1,8 @@
 //! `atlasctl cluster remove`.
 
-use crate::api::{self, Cluster};
+use atlas_api::types::ClusterView;
+
+use crate::answers;
 use crate::confirm;
 use crate::context::Context;
 use crate::exit::Exit;
@@ -26,7 +28,7 @@ pub(crate) async fn run(context: &Context, options: &Options) -> Result<Exit, Fa
 /// Removes a controller; asks first unless `yes`.
 pub(crate) async fn remove(context: &Context, name: &str, yes: bool) -> Result<Exit, Failure> {
     let client = context.client()?;
-    let cluster: Cluster = api::read(&client.get(&["api", "cluster"], &[]).await?)?;
+    let cluster: ClusterView = answers::read(&client.get(&["api", "cluster"], &[]).await?)?;
     let left = cluster.members.iter().filter(|member| member.role != "learner" && member.name != name).count();
     context.note(&format!("{name} is removed permanently; {left} of {} voters remain", cluster.quorum.voters));
     if !yes && confirm::answer(&format!("type {name} to continue: "))?.as_deref() != Some(name) {

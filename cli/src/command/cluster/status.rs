@@ -1,7 +1,10 @@
 //! `atlasctl cluster status`.
 
-use crate::api::{self, Cluster, Controller};
+use atlas_api::types::{ClusterView, Member};
+
+use crate::answers;
 use crate::context::Context;
+use crate::display::ClusterDisplay as _;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output::{Shown, Table};
@@ -9,7 +12,7 @@ use crate::words;
 
 pub(crate) async fn run(context: &Context) -> Result<Exit, Failure> {
     let value = context.client()?.get(&["api", "cluster"], &[]).await?;
-    let cluster: Cluster = api::read(&value)?;
+    let cluster: ClusterView = answers::read(&value)?;
     let names = cluster.members.iter().map(|member| format!("controller/{}", member.name)).collect();
     context.show(&Shown { value, text: text(&cluster), names })?;
     if cluster.quorum.reachable == cluster.quorum.voters {
@@ -29,7 +32,7 @@ pub(crate) async fn run(context: &Context) -> Result<Exit, Failure> {
     Ok(Exit::Short)
 }
 
-fn text(cluster: &Cluster) -> String {
+fn text(cluster: &ClusterView) -> String {
     let name = match cluster.mode.as_str() {
         "dev" => "dev",
         _ => cluster.cluster_id.get(..8).unwrap_or_default(),
@@ -54,7 +57,7 @@ fn text(cluster: &Cluster) -> String {
     text
 }
 
-fn row(member: &Controller) -> [String; 6] {
+fn row(member: &Member) -> [String; 6] {
     let number = |number: Option<u64>| number.map(|number| number.to_string()).unwrap_or_default();
     let heartbeat = if member.reachable || member.heartbeat_ms.is_none() { member.heartbeat_ms } else { None };
     [
@@ -91,6 +94,6 @@ mod tests {
             c3          follower              1     1042     11 ms      1.2 ms
             c4          learner, unreachable  -     -        -          -
         "#]]
-        .assert_eq(&text(&api::read(&cluster).expect("readable")));
+        .assert_eq(&text(&answers::read(&cluster).expect("readable")));
     }
 }

@@ -1,9 +1,10 @@
 //! Versions are immutable: what is deployed under a version stays, unless somebody says `--replace`.
 
+use atlas_api::types::Agent;
 use atlas_package::Package;
 use atlas_types::Digest;
 
-use crate::api::{self, Agent};
+use crate::answers;
 use crate::client::Client;
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -16,7 +17,7 @@ pub(crate) async fn immutable(
     for (package, ours) in packages {
         let (name, version) = (package.contract.name.as_str(), package.contract.version.to_string());
         let known: Agent = match client.get(&["api", "agents", name, "versions", &version], &[]).await {
-            Ok(known) => api::read(&known)?,
+            Ok(known) => answers::read(&known)?,
             Err(failure) if failure.exit == Exit::NotFound => continue,
             Err(failure) => return Err(failure),
         };

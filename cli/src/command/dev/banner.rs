@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use atlas_api::types::Node;
 use atlas_dev::{Cluster, ControllerAddresses, PASSED};
 
-use crate::api::{self, Node};
 use crate::command::dev::models::LocalModel;
 use crate::command::dev::{Options, shown};
 use crate::command::node::describe;
@@ -66,7 +66,7 @@ pub(super) fn print_several(
     context: &Context,
     options: &Options,
     controllers: &[ControllerAddresses],
-    cluster: &api::Cluster,
+    cluster: &atlas_api::types::ClusterView,
     workers: usize,
     agents: usize,
     took: Duration,

@@ -2,14 +2,16 @@
 //!
 //! It prints the commands as a user would type them, and their output.
 
+use atlas_api::types::Job;
 use atlas_dev::Python;
 use atlas_env::Env;
 use serde_json::{Value, json};
 
-use crate::api::{self, Job};
+use crate::answers;
 use crate::client::Client;
 use crate::command::chain::{self, Start};
 use crate::context::Context;
+use crate::display::JobDisplay as _;
 use crate::ending;
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -174,7 +176,7 @@ impl Demo<'_> {
         self.context.note(&format!("$ {command}"));
         let ran = async {
             let id = self.submit(agent, &input).await?;
-            api::read::<Job>(&ending::wait(self.client, &id, None, None).await?)
+            answers::read::<Job>(&ending::wait(self.client, &id, None, None).await?)
         };
         match ran.await {
             Ok(job) => {

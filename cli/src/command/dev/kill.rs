@@ -3,13 +3,14 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use atlas_api::types::{ClusterView, Job};
 use atlas_dev::{Process, addresses};
 use atlas_env::Env;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::{Value, json};
 
-use crate::api::{self, Cluster, Job};
+use crate::answers;
 use crate::client::Client;
 use crate::command::dev::local;
 use crate::context::Context;
@@ -34,8 +35,8 @@ pub(super) struct Quorum {
 
 impl Quorum {
     /// Computes the quorum from the cluster's voters and the running processes.
-    pub(super) fn of(cluster: &Cluster, processes: &[Process]) -> Self {
-        let votes = |member: &&api::Controller| member.role != "learner";
+    pub(super) fn of(cluster: &ClusterView, processes: &[Process]) -> Self {
+        let votes = |member: &&atlas_api::types::Member| member.role != "learner";
         let voters: Vec<&str> = cluster.members.iter().filter(votes).map(|member| member.name.as_str()).collect();
         let runs = |name: &&str| processes.iter().any(|process| process.name == *name);
         let mut down: Vec<String> = voters.iter().filter(|name| !runs(name)).map(|name| (*name).to_owned()).collect();
@@ -70,7 +71,7 @@ pub(crate) struct Options {
 
 /// The cluster and its jobs before the kill.
 struct Before {
-    cluster: Cluster,
+    cluster: ClusterView,
     jobs: Vec<Job>,
 }
 
@@ -79,13 +80,13 @@ pub(crate) async fn run(context: &Context, options: &Options) -> Result<Exit, Fa
     let (root, mut processes) = running(&client).await?;
     let process = find(&root, &processes, &options.name)?;
     processes.retain(|other| *other != process);
-    let cluster: Cluster = api::read(&client.get(&["api", "cluster"], &[]).await?)?;
+    let cluster: ClusterView = answers::read(&client.get(&["api", "cluster"], &[]).await?)?;
     let quorum = Quorum::of(&cluster, &processes);
     let ends = process.controller && !quorum.holds();
     let jobs = match ends {
         // Without a quorum the cluster may not answer.
         true => Vec::new(),
-        false => api::read(&client.get(&["api", "jobs"], &[("limit", JOBS_MAX), ("view", "full")]).await?)?,
+        false => answers::read(&client.get(&["api", "jobs"], &[("limit", JOBS_MAX), ("view", "full")]).await?)?,
     };
     let before = Before { cluster, jobs };
     let from = env.clock.monotonic();
@@ -171,7 +172,7 @@ async fn controller(
     for job in &before.jobs {
         match client.get(&["api", "jobs", &job.id], &[("view", "full")]).await {
             Ok(now) => {
-                let now: Job = api::read(&now)?;
+                let now: Job = answers::read(&now)?;
                 // The same attempt continues: the new leader has restarted the full term of its lease.
                 renewed += u64::from(job.status == "running" && now.attempt == job.attempt && now.node == job.node);
             }
@@ -201,7 +202,7 @@ pub(super) async fn leader(env: &Env, others: &[&str], without: &str) -> Result<
             let client = Client::new(address)?;
             let asked = tokio::time::timeout(Duration::from_secs(2), client.get(&["api", "cluster"], &[])).await;
             let Ok(Ok(answer)) = asked else { continue };
-            let cluster: Cluster = api::read(&answer)?;
+            let cluster: ClusterView = answers::read(&answer)?;
             let Some(leader) = cluster.leader.filter(|leader| leader != without) else { continue };
             // A leader counts once it answers a read, which a majority must confirm.
             let read = client.get(&["api", "jobs"], &[("limit", "1")]);

@@ -5,6 +5,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use atlas_api::types::{ClusterView, Member, Node};
 use atlas_dev::{
     ChildError, ControllerAddresses, DataDir, DevSettings, ExitedProcess, Group, Joining, SettingsError, addresses,
     request,
@@ -12,7 +13,7 @@ use atlas_dev::{
 use atlas_env::Env;
 use serde_json::json;
 
-use crate::api::{self, Cluster, Controller, Node};
+use crate::answers;
 use crate::client::Client;
 use crate::command::dev::agents::Watch;
 use crate::command::dev::{Options, asked_to_stop, banner, demo, refusal_of_data, refusal_of_port, watch};
@@ -102,7 +103,7 @@ impl Several<'_> {
         }
         let client = self.client()?;
         self.until("waiting for the workers", async || {
-            let nodes: Vec<Node> = api::read(&client.get(&["api", "nodes"], &[]).await?)?;
+            let nodes: Vec<Node> = answers::read(&client.get(&["api", "nodes"], &[]).await?)?;
             Ok(names.iter().all(|name| nodes.iter().any(|node| node.id == *name && node.health == "ready")))
         })
         .await?;
@@ -113,7 +114,7 @@ impl Several<'_> {
         watch.look(self.context, &client, &self.env).await;
         let registered = client.get(&["api", "agents"], &[("all", "false")]).await?;
         let known = registered.as_array().map_or(0, Vec::len);
-        let cluster: Cluster = api::read(&client.get(&["api", "cluster"], &[]).await?)?;
+        let cluster: ClusterView = answers::read(&client.get(&["api", "cluster"], &[]).await?)?;
         let took = self.env.clock.monotonic();
         banner::print_several(
             self.context,
@@ -175,7 +176,7 @@ impl Several<'_> {
         self.group.start_controllers(&[(controller.clone(), Some(joining))]).await.map_err(|error| failed(&error))?;
         let name = controller.name.clone();
         self.until(&format!("{name} has a vote"), async || {
-            let cluster: Cluster = api::read(&client.get(&["api", "cluster"], &[]).await?)?;
+            let cluster: ClusterView = answers::read(&client.get(&["api", "cluster"], &[]).await?)?;
             let votes = |role: &str| role == "follower" || role == "leader";
             Ok(cluster.members.iter().any(|member| member.name == name && votes(&member.role)))
         })
@@ -215,8 +216,8 @@ impl Several<'_> {
     /// removed from the cluster is dropped.
     async fn note_end(&mut self, client: &Client, gone: &ExitedProcess) -> Result<(), Failure> {
         let ExitedProcess { name, how } = gone;
-        let members: Option<Vec<Controller>> =
-            client.get(&["api", "cluster", "members"], &[]).await.ok().and_then(|members| api::read(&members).ok());
+        let members: Option<Vec<Member>> =
+            client.get(&["api", "cluster", "members"], &[]).await.ok().and_then(|members| answers::read(&members).ok());
         let is_controller = self.controllers.iter().any(|controller| controller.name == *name);
         if is_controller && members.is_some_and(|members| members.iter().all(|member| member.name != *name)) {
             return self.forget(name);

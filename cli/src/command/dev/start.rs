@@ -3,11 +3,12 @@
 use std::path::Path;
 use std::time::Duration;
 
+use atlas_api::types::ClusterView;
 use atlas_dev::{Process, request};
 use atlas_env::Env;
 use serde_json::json;
 
-use crate::api::{self, Cluster};
+use crate::answers;
 use crate::command::dev::kill::{Quorum, had, leader, running};
 use crate::command::dev::local;
 use crate::context::Context;
@@ -35,7 +36,7 @@ pub(crate) async fn run(context: &Context, options: &Options) -> Result<Exit, Fa
     if processes.iter().any(|process| process.name == name) {
         return Err(Failure::new("E0114", Exit::Conflict, format!("{name} is running")));
     }
-    let cluster: Cluster = api::read(&client.get(&["api", "cluster"], &[]).await?)?;
+    let cluster: ClusterView = answers::read(&client.get(&["api", "cluster"], &[]).await?)?;
     let is_controller = cluster.members.iter().any(|member| member.name == name);
     if !is_controller && !had(&root, name) {
         let text = format!("this cluster has no process \"{name}\"");

@@ -1,8 +1,8 @@
 //! Checks of what operators look after: certificates, backups, and how people sign in.
 
+use atlas_api::types::{ClusterView, Member};
 use serde_json::Value;
 
-use crate::api::{Cluster, Controller};
 use crate::client::Client;
 use crate::command::object;
 use crate::words;
@@ -18,10 +18,10 @@ const BACKUP_OLD_S: f64 = 2.0 * 86_400.0;
 const TOKEN_ENDS_SOON_S: f64 = 7.0 * 86_400.0;
 
 /// None without TLS. Controllers replace their certificates themselves, so one that is due for long could not be replaced.
-pub(super) fn certificates(cluster: &Cluster, now: f64) -> Option<Finding> {
-    let ends = |member: &Controller| Some((member.certificate_ends_at?, member.name.clone()));
+pub(super) fn certificates(cluster: &ClusterView, now: f64) -> Option<Finding> {
+    let ends = |member: &Member| Some((member.certificate_ends_at?, member.name.clone()));
     let (first, name) = cluster.members.iter().filter_map(ends).min_by(|a, b| a.0.total_cmp(&b.0))?;
-    let late = |member: &&Controller| member.certificate_due_at.is_some_and(|due| due + DUE_LATE_S < now);
+    let late = |member: &&Member| member.certificate_due_at.is_some_and(|due| due + DUE_LATE_S < now);
     let late: Vec<&str> = cluster.members.iter().filter(late).map(|member| member.name.as_str()).collect();
     if first <= now {
         return Some(warn(
@@ -36,7 +36,7 @@ pub(super) fn certificates(cluster: &Cluster, now: f64) -> Option<Finding> {
     Some(warn("certificates", format!("{text}; not replaced in time: {}, whose log says why", late.join(", "))))
 }
 
-pub(super) fn backups(cluster: &Cluster, now: f64) -> Finding {
+pub(super) fn backups(cluster: &ClusterView, now: f64) -> Finding {
     let last = cluster.members.iter().filter_map(|member| member.backup_at).max_by(f64::total_cmp);
     let Some(age) = last.map(|at| now - at) else {
         return warn("backups", "no controller has made one: atlasctl operator snapshot save FILE");
@@ -82,17 +82,17 @@ mod tests {
     use super::super::State;
     use super::super::tests::told;
     use super::*;
-    use crate::api;
+    use crate::answers;
 
     #[test]
     fn certificates_and_backups_are_looked_at() {
-        let read = |members: Value| api::read::<Cluster>(&json!({"members": members})).expect("readable");
+        let read = |members: Value| answers::read::<ClusterView>(&json!({"members": members})).expect("readable");
         let member = |name: &str, due: f64, ends: f64, backup: Option<f64>| json!({"name": name, "certificate_due_at": due, "certificate_ends_at": ends, "backup_at": backup});
         let (now, day) = (1_000_000.0, 86_400.0);
         let two = |due: f64, ends: f64, backup: Option<f64>| {
             read(json!([member("c1", now + day, now + 3.0 * day, None), member("c2", due, ends, backup)]))
         };
-        let tls = |cluster: &Cluster| certificates(cluster, now).map(|finding| told(&finding));
+        let tls = |cluster: &ClusterView| certificates(cluster, now).map(|finding| told(&finding));
         assert_eq!(tls(&read(json!([{"name": "c1"}]))), None);
         let well = two(now + day, now + 2.0 * day, Some(now - 3_600.0));
         assert_eq!(tls(&well).as_deref(), Some("ok the next to end is that of c2, in 2 d"));

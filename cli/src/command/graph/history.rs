@@ -1,9 +1,10 @@
 //! `atlasctl graph history` and `atlasctl graph resume`: the recorded work of a run.
 
+use atlas_api::types::JobStep;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use crate::api;
+use crate::answers;
 use crate::client::Client;
 use crate::context::Context;
 use crate::exit::Exit;
@@ -61,15 +62,6 @@ fn assignment(text: &str) -> Result<(String, Value), String> {
     Ok((key.to_owned(), serde_json::from_str(value).unwrap_or_else(|_| value.into())))
 }
 
-/// A recorded step.
-#[derive(Debug, Deserialize)]
-struct Step {
-    step: u64,
-    kind: String,
-    #[serde(default)]
-    outcome: Value,
-}
-
 /// The outcome of a step that has the result of a node.
 #[derive(Debug, Deserialize)]
 struct Work {
@@ -87,7 +79,7 @@ struct Fault {
 
 pub(crate) async fn run(context: &Context, options: &Options) -> Result<Exit, Failure> {
     let value = steps(&context.client()?, &options.id).await?;
-    let all: Vec<Step> = api::read(&value)?;
+    let all: Vec<JobStep> = answers::read(&value)?;
     let names = all.iter().map(|step| step.step.to_string()).collect();
     context.show(&Shown { value, text: table(&all), names })?;
     Ok(Exit::Done)
@@ -95,7 +87,7 @@ pub(crate) async fn run(context: &Context, options: &Options) -> Result<Exit, Fa
 
 pub(crate) async fn resume(context: &Context, options: &ResumeOptions) -> Result<Exit, Failure> {
     let client = context.client()?;
-    let all: Vec<Step> = api::read(&steps(&client, &options.id).await?)?;
+    let all: Vec<JobStep> = answers::read(&steps(&client, &options.id).await?)?;
     begin(context, &client, (&options.id, copied(&all)), options.version.as_deref(), None).await
 }
 
@@ -105,7 +97,7 @@ pub(crate) async fn fork(context: &Context, options: &ForkOptions) -> Result<Exi
     if options.set.is_empty() {
         return begin(context, &client, from, version, None).await;
     }
-    let all: Vec<Step> = api::read(&steps(&client, &options.id).await?)?;
+    let all: Vec<JobStep> = answers::read(&steps(&client, &options.id).await?)?;
     let before = super_step(&all, options.from_step).ok_or_else(|| {
         let text = format!("no node ended at step {} or later, so there is none to see the values", options.from_step);
         Failure::usage(text).with_next(format!("list the steps: atlasctl graph history {}", options.id))
@@ -115,7 +107,7 @@ pub(crate) async fn fork(context: &Context, options: &ForkOptions) -> Result<Exi
 }
 
 /// The super-step of the first node that is done again.
-fn super_step(all: &[Step], from: u64) -> Option<u64> {
+fn super_step(all: &[JobStep], from: u64) -> Option<u64> {
     all.iter().filter(|step| step.step >= from).find_map(work).map(|work| work.step)
 }
 
@@ -155,26 +147,26 @@ async fn steps(client: &Client, id: &str) -> Result<Value, Failure> {
     }
 }
 
-fn work(step: &Step) -> Option<Work> {
+fn work(step: &JobStep) -> Option<Work> {
     (step.kind == "effect").then(|| Work::deserialize(&step.outcome).ok()).flatten()
 }
 
 /// Values that a person set, as a row of the table.
-fn set(step: &Step) -> Option<Work> {
+fn set(step: &JobStep) -> Option<Work> {
     let set = step.outcome.get("set").filter(|_| step.kind == "effect")?;
     let before = step.outcome.get("step")?.as_u64()?;
     Some(Work { node: "(set)".to_owned(), step: before, item: None, result: Some(set.clone()), fault: None })
 }
 
 /// How many steps a new run copies: those before the first failure of the last super-step.
-fn copied(all: &[Step]) -> u64 {
+fn copied(all: &[JobStep]) -> u64 {
     let works: Vec<(u64, Work)> = all.iter().filter_map(|step| Some((step.step, work(step)?))).collect();
     let last = works.iter().map(|(_, work)| work.step).max();
     let failed = works.iter().find(|(_, work)| Some(work.step) == last && work.fault.is_some());
     failed.map_or(all.len() as u64, |(step, _)| *step)
 }
 
-fn table(all: &[Step]) -> String {
+fn table(all: &[JobStep]) -> String {
     let mut table = Table::new(&["STEP", "SUPER-STEP", "NODE", "RESULT"]);
     let works = all.iter().filter_map(|step| Some((step.step, work(step).or_else(|| set(step))?)));
     for (step, work) in works {
@@ -201,7 +193,7 @@ mod tests {
     use super::*;
 
     fn check(steps: Value, expected: &Expect) {
-        let all: Vec<Step> = serde_json::from_value(steps).expect("steps");
+        let all: Vec<JobStep> = serde_json::from_value(steps).expect("steps");
         expected.assert_eq(&format!("{}{} copied\n", table(&all), copied(&all)));
     }
 
@@ -254,7 +246,7 @@ mod tests {
             {"step": 2, "kind": "model", "outcome": {}},
             {"step": 3, "kind": "effect", "outcome": {"graph": "g", "node": "b", "step": 1, "result": {}}},
         ]);
-        let all: Vec<Step> = serde_json::from_value(steps).expect("steps");
+        let all: Vec<JobStep> = serde_json::from_value(steps).expect("steps");
         assert_eq!([1, 2, 3, 4].map(|from| super_step(&all, from)), [Some(0), Some(1), Some(1), None]);
         assert_eq!(assignment("a=1=2"), Ok(("a".to_owned(), json!("1=2"))));
         assert_eq!(assignment("a={\"b\": [1]}"), Ok(("a".to_owned(), json!({"b": [1]}))));

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use atlas_api::types::{Job, Line};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use crate::api::{self, Job, LogLine};
+use crate::answers;
 use crate::command::job::logs;
 use crate::context::Context;
 use crate::ending;
@@ -26,7 +27,7 @@ pub(crate) struct Options {
 pub(super) async fn run(context: &Context, options: &Options) -> Result<Exit, Failure> {
     let client = context.client()?;
     // Resolve the full id first: a prefix could become ambiguous when another job is submitted.
-    let job: Job = api::read(&client.get(&["api", "jobs", &options.id], &[("view", "full")]).await?)?;
+    let job: Job = answers::read(&client.get(&["api", "jobs", &options.id], &[("view", "full")]).await?)?;
     let id = job.id.as_str();
     let mut nodes = Nodes::default();
     logs::follow(&client, id, |line, value| {
@@ -37,13 +38,13 @@ pub(super) async fn run(context: &Context, options: &Options) -> Result<Exit, Fa
     if !nodes.0.is_empty() {
         context.show(&Shown { value: nodes.value(), text: nodes.table(), names: Vec::new() })?;
     }
-    let job: Job = api::read(&client.get(&["api", "jobs", id], &[("view", "full")]).await?)?;
+    let job: Job = answers::read(&client.get(&["api", "jobs", id], &[("view", "full")]).await?)?;
     context.next(&format!("next: atlasctl graph history {id}"));
     Ok(ending::exit(&job))
 }
 
 /// The line about an event of a run, without what came before. None for lines that are no events.
-pub(crate) fn event_line(line: &LogLine) -> Option<String> {
+pub(crate) fn event_line(line: &Line) -> Option<String> {
     Nodes::default().hear(line)
 }
 
@@ -90,7 +91,7 @@ pub(crate) struct Nodes(BTreeMap<String, Node>);
 
 impl Nodes {
     /// A line about an event of the run. None for lines that are no events.
-    pub(crate) fn hear(&mut self, line: &LogLine) -> Option<String> {
+    pub(crate) fn hear(&mut self, line: &Line) -> Option<String> {
         let event: Event = serde_json::from_str(&line.text).ok().filter(|_| line.kind == "progress")?;
         let time = words::time_of_day(line.at);
         let item = event.item.map(|item| format!("[{item}]")).unwrap_or_default();
@@ -183,7 +184,7 @@ mod tests {
         let line = |(place, text): (usize, &&str)| {
             let at = 60.0 + place as f64;
             let text = (*text).to_owned();
-            LogLine { at, kind: "progress".to_owned(), level: "info".to_owned(), text, ..LogLine::default() }
+            Line { at, kind: "progress".to_owned(), level: "info".to_owned(), text, ..Line::default() }
         };
         let told: Vec<_> = events.iter().enumerate().map(|found| nodes.hear(&line(found))).collect();
         assert_eq!(told.iter().filter(|line| line.is_none()).count(), 2);
@@ -208,7 +209,7 @@ mod tests {
             Some("00:01:01.000  finished  plan  120 tokens, $0.0012\n")
         );
         // A line of the log is no event of the run.
-        let said = LogLine { kind: "log".to_owned(), ..line((0, &events[0])) };
+        let said = Line { kind: "log".to_owned(), ..line((0, &events[0])) };
         assert_eq!(nodes.hear(&said), None);
     }
 }

@@ -1,13 +1,15 @@
 //! `atlasctl job batch`: cancels or retries many jobs, after showing how many.
 
+use atlas_api::types::Job;
 use serde_json::{Value, json};
 
-use crate::api::{self, Job};
+use crate::answers;
 use crate::client::Client;
 use crate::command::job::list;
 use crate::command::job::pages::PAGE;
 use crate::confirm;
 use crate::context::Context;
+use crate::display::JobDisplay as _;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output::Shown;
@@ -88,7 +90,7 @@ async fn matching(client: &Client, which: &list::Options, fits: &[&str], now: f6
                 break;
             }
             for value in page {
-                let job: Job = api::read(&value)?;
+                let job: Job = answers::read(&value)?;
                 if which.admits(&value, &job, now)? {
                     // Inputs and outputs are not needed here; dropping them saves memory.
                     jobs.push(Job { input_data: Value::Null, output_data: None, ..job });

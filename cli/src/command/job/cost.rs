@@ -1,10 +1,11 @@
 //! `atlasctl job cost`: what the models called by a job and by the jobs below it cost.
 
+use atlas_api::types::Job;
 use serde_json::{Value, json};
 
 use super::tree::{self, Tree};
-use crate::api::Job;
 use crate::context::Context;
+use crate::display::JobDisplay as _;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::names;

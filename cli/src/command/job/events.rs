@@ -1,11 +1,13 @@
 //! `atlasctl job events`.
 
+use atlas_api::types::{Job, JobChange};
 use clap::ValueEnum;
 use serde_json::Value;
 
-use crate::api::{self, Job, JobEvent};
+use crate::answers;
 use crate::command::chain_run;
 use crate::context::Context;
+use crate::display::JobDisplay as _;
 use crate::ending::waits;
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -74,7 +76,7 @@ async fn of_job(context: &Context, id: &str, follow: bool) -> Result<Exit, Failu
     let path = ["api", "jobs", id, "events"];
     let events = client.events(&path, &query, |frame| {
         let value: Value = serde_json::from_str(&frame.data).map_err(Failure::answer)?;
-        let event: JobEvent = api::read(&value)?;
+        let event: JobChange = answers::read(&value)?;
         let names = vec![format!("job/{}", event.job.id)];
         context.show(&Shown { text: line(&event), value, names })?;
         Ok(true)
@@ -87,7 +89,7 @@ async fn of_job(context: &Context, id: &str, follow: bool) -> Result<Exit, Failu
 ///
 /// Empty for the change to `running` of a job that failed without a lease: the API sends this event for
 /// compatibility, but no node had the job.
-pub(crate) fn line(event: &JobEvent) -> String {
+pub(crate) fn line(event: &JobChange) -> String {
     let job = &event.job;
     let since = match event.timestamp - job.created_at {
         since if since <= 0.0 => "+0".to_owned(),
@@ -151,17 +153,17 @@ mod tests {
     #[test]
     fn events_are_told_in_lines() {
         let job = Job { node: "w1".to_owned(), attempt: 1, created_at: 10.0, ..Job::default() };
-        let event = |change: &str, new_status: &str, status: &str| JobEvent {
+        let event = |change: &str, new_status: &str, status: &str| JobChange {
             change: change.to_owned(),
             new_status: new_status.to_owned(),
             timestamp: 10.0,
             job: Job { status: status.to_owned(), error: "no luck".to_owned(), ..job.clone() },
-            ..JobEvent::default()
+            ..JobChange::default()
         };
         let all = [
             event("submitted", "pending", "pending"),
             event("granted", "running", "running"),
-            JobEvent { job: Job { reason: "lost".to_owned(), ..job.clone() }, ..event("lost", "pending", "pending") },
+            JobChange { job: Job { reason: "lost".to_owned(), ..job.clone() }, ..event("lost", "pending", "pending") },
             event("ended", "failed", "failed"),
             // An older server sends events without `change`.
             event("", "running", "running"),
@@ -178,11 +180,11 @@ mod tests {
 
     #[test]
     fn a_job_that_was_never_leased_shows_no_lease() {
-        let event = |change: &str, status: &str| JobEvent {
+        let event = |change: &str, status: &str| JobChange {
             change: change.to_owned(),
             new_status: status.to_owned(),
             job: Job { status: status.to_owned(), error: "no such agent".to_owned(), ..Job::default() },
-            ..JobEvent::default()
+            ..JobChange::default()
         };
         let all = [event("submitted", "pending"), event("granted", "running"), event("ended", "failed")];
         expect![[r#"

@@ -1,50 +1,22 @@
 //! `atlasctl job explain`: what a job is waiting for, since when, and what to do about it.
 
+use atlas_api::types::{Counterfactual, Estimate, Explanation, Job, JobRoute, Shortfall};
 use serde_json::{Value, json};
 
-use crate::api::{self, Job, Route};
+use crate::answers;
 use crate::command::chain_run;
 use crate::context::Context;
-use crate::ending::{self, Lacking};
+use crate::display::{JobDisplay as _, RouteDisplay as _};
+use crate::ending;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::names;
 use crate::output::Shown;
 use crate::words;
 
-/// The part of an explanation that is printed.
-#[derive(Debug, Default, serde::Deserialize)]
-#[serde(default)]
-struct Explained {
-    position: usize,
-    class_jobs: usize,
-    estimate: Estimate,
-    starts_if: Vec<Counterfactual>,
-    lacking: Option<Lacking>,
-}
-
-#[derive(Debug, Default, serde::Deserialize)]
-#[serde(default)]
-struct Estimate {
-    known: bool,
-    seconds: f64,
-    seconds_low: f64,
-    seconds_high: f64,
-    says: String,
-}
-
-#[derive(Debug, Default, serde::Deserialize)]
-#[serde(default)]
-struct Counterfactual {
-    says: String,
-    changes: Vec<Value>,
-}
-
-impl Counterfactual {
-    /// Whether it is what a parked job waits for.
-    fn wakes(&self) -> bool {
-        self.changes.iter().any(|change| change["kind"] == "wake")
-    }
+/// Whether it is what a parked job waits for.
+fn wakes(way: &Counterfactual) -> bool {
+    way.changes.iter().any(|change| change.get("kind").is_some_and(|kind| kind == "wake"))
 }
 
 /// Options of `atlasctl job explain`.
@@ -68,13 +40,13 @@ async fn explain(context: &Context, id: &str) -> Result<Exit, Failure> {
 
 async fn of_job(context: &Context, id: &str) -> Result<Exit, Failure> {
     let value = context.client()?.get(&["api", "jobs", id], &[("view", "full")]).await?;
-    let job: Job = api::read(&value)?;
+    let job: Job = answers::read(&value)?;
     let (id, now) = (&job.id, context.look.now);
     let why = match job.status.as_str() {
         "pending" | "failed" => context.client()?.get_if_known(&["api", "jobs", id, "explain"]).await?,
         _ => Value::Null,
     };
-    let explained = if why.is_null() { Explained::default() } else { api::read(&why)? };
+    let explained = if why.is_null() { Explanation::default() } else { answers::read(&why)? };
     let value = json!({
         "id": id, "status": job.status, "reason": job.reason, "waiting_for": job.waiting_for, "since": job.created_at,
         "needs_answer": job.needs_answer, "route": value["route"],
@@ -98,20 +70,21 @@ async fn of_job(context: &Context, id: &str) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-fn text(job: &Job, explained: &Explained, now: f64) -> String {
+fn text(job: &Job, explained: &Explanation, now: f64) -> String {
     let asked = job.needs_answer.iter().map(|id| format!("  asks         {id}\n"));
-    let routed = job.route.as_ref().and_then(Route::words).map(|words| format!("  orchestrator {words}\n"));
+    let routed = job.route.as_ref().and_then(JobRoute::words).map(|words| format!("  orchestrator {words}\n"));
     standing(job, explained, now) + &routed.unwrap_or_default() + &asked.collect::<String>()
 }
 
 /// When the job starts, and what would start it.
-fn starts(job: &Job, explained: &Explained) -> String {
+fn starts(job: &Job, explained: &Explanation) -> String {
     let mut text = String::new();
-    if let Some(wakes) = explained.starts_if.iter().find(|way| way.wakes()) {
+    if let Some(wakes) = explained.starts_if.iter().find(|way| wakes(way)) {
         let answer = if job.needs_answer.is_empty() { String::new() } else { format!(": {}", ending::answer(job)) };
         return format!("  starts       when {}{answer}\n", wakes.says);
     }
-    let Estimate { known, seconds, seconds_low, seconds_high, says } = &explained.estimate;
+    let nothing = Estimate::default();
+    let Estimate { known, seconds, seconds_low, seconds_high, says } = explained.estimate.as_ref().unwrap_or(&nothing);
     let words = |seconds: &f64| words::brief_seconds(seconds.round());
     let mut ways = explained.starts_if.iter().map(|way| way.says.as_str()).peekable();
     if *known && *seconds < 1.0 && explained.starts_if.is_empty() {
@@ -132,15 +105,15 @@ fn starts(job: &Job, explained: &Explained) -> String {
     text
 }
 
-fn standing(job: &Job, explained: &Explained, now: f64) -> String {
+fn standing(job: &Job, explained: &Explanation, now: f64) -> String {
     let since = |from: f64| words::milliseconds((now - from) * 1000.0);
     let head = |what: &str| format!("{}   {}   {what}\n", job.id, job.agent());
     match job.status.as_str() {
         "pending" => {
             let why = if job.waiting_for.is_empty() { &job.reason } else { &job.waiting_for };
             let position = match explained {
-                Explained { position: 0, .. } => String::new(),
-                Explained { position, class_jobs, .. } => format!("   position {position} of {class_jobs}"),
+                Explanation { position: 0, .. } => String::new(),
+                Explanation { position, class_jobs, .. } => format!("   position {position} of {class_jobs}"),
             };
             let waiting = format!("waiting {}{position}", since(job.created_at));
             head(&waiting) + &format!("  blocked by   {why}\n") + &starts(job, explained)
@@ -166,7 +139,7 @@ fn standing(job: &Job, explained: &Explained, now: f64) -> String {
             if !error.is_empty() {
                 text += &format!("  error        {error}\n");
             }
-            if let Some(Lacking { node, short }) = &explained.lacking {
+            if let Some(Shortfall { node, short }) = &explained.lacking {
                 text += &format!("  missing      closest is \"{node}\": {}\n", short.join(", "));
             }
             text
@@ -199,11 +172,11 @@ mod tests {
         let waits =
             Job { waiting_for: "waiting for a worker: none is registered".to_owned(), ..job("pending", "no_node") };
         let carried = Job { run: "run-51c80e7a93d24b16".to_owned(), ..job("running", "running") };
-        let route = Route {
+        let route = JobRoute {
             action: "redirect".to_owned(),
             asked_agent: "see".to_owned(),
             rule: "long".to_owned(),
-            ..Route::default()
+            ..JobRoute::default()
         };
         let carried = Job { route: Some(route), ..carried };
         let limited = Job {
@@ -217,7 +190,7 @@ mod tests {
             carried,
             Job { error: "no".to_owned(), ..job("failed", "") },
         ];
-        let nothing = Explained::default();
+        let nothing = Explanation::default();
         let all: String = all.iter().map(|job| text(job, &nothing, 231.0)).collect();
         expect![[r#"
             job-4f3a09c1d27be685   vision 1.4.0   waiting 2 min 11 s
@@ -241,7 +214,8 @@ mod tests {
     fn a_parked_job_says_what_wakes_it() {
         let wakes = json!([{ "says": "question-5d1b is answered", "changes": [{ "kind": "wake" }] }]);
         let unknown = json!({ "known": false, "says": "it does not wait for a running job" });
-        let explained: Explained = api::read(&json!({ "estimate": unknown, "starts_if": wakes })).expect("readable");
+        let explained: Explanation =
+            answers::read(&json!({ "estimate": unknown, "starts_if": wakes })).expect("readable");
         let asks = Job { id: "job-1".to_owned(), needs_answer: vec!["question-5d1b".to_owned()], ..Job::default() };
         let told = starts(&asks, &explained);
         assert_eq!(told, "  starts       when question-5d1b is answered: atlasctl job answer job-1 ANSWER\n");
@@ -250,10 +224,10 @@ mod tests {
 
     #[test]
     fn a_waiting_job_says_what_would_start_it() {
-        let explained = |estimate: Value, ways: &[&str]| -> Explained {
+        let explained = |estimate: Value, ways: &[&str]| -> Explanation {
             let ways: Vec<_> = ways.iter().map(|says| json!({ "says": says, "changes": [] })).collect();
             let value = json!({ "position": 3, "class_jobs": 17, "estimate": estimate, "starts_if": ways });
-            api::read(&value).expect("an explanation")
+            answers::read(&value).expect("an explanation")
         };
         let known = json!({ "known": true, "seconds": 35.2, "seconds_low": 20.0, "seconds_high": 70.4 });
         let unknown =

@@ -2,16 +2,18 @@
 
 use std::collections::BTreeSet;
 
+use atlas_api::types::Job;
 use serde_json::Value;
 
-use crate::api::{self, Job};
+use crate::answers;
 use crate::client::Client;
 use crate::command::job::pages::{PAGE, Pages};
 use crate::context::Context;
+use crate::display::JobDisplay as _;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::names;
-use crate::output::{Column, Form, List, ListOptions, Look, column, members, wide};
+use crate::output::{Column, Form, List, ListOptions, Look, column, members, rare, wide};
 use crate::watch::{Watch, Watching};
 use crate::words;
 
@@ -88,7 +90,7 @@ pub(crate) struct Listing {
 const LIST: List<'static, Job> =
     List { columns: &COLUMNS, members: members::JOB, name: |job| format!("job/{}", job.id) };
 
-const COLUMNS: [Column<Job>; 12] = [
+const COLUMNS: [Column<Job>; 13] = [
     column("JOB", "id", |job, _| job.id.clone()),
     column("AGENT", "agent_name", |job, _| job.agent()),
     column("STATUS", "status", |job, _| job.standing()),
@@ -105,6 +107,7 @@ const COLUMNS: [Column<Job>; 12] = [
     wide("LABELS", "labels", |job, _| words::labels(&job.labels)),
     wide("BY", "principal", |job, _| job.principal.clone()),
     wide("ERROR", "error", |job, _| words::short(&job.error_text(), 500)),
+    rare("TITLE", "title", |job, _| job.title.clone()),
 ];
 
 /// The column is empty for a job that was never leased.
@@ -148,7 +151,7 @@ fn none(context: &Context) {
 pub(crate) async fn watch(context: &Context, id: &str, options: &ListOptions) -> Result<Exit, Failure> {
     let client = context.client()?;
     // Resolve the full id first: a prefix could become ambiguous when another job is submitted.
-    let Job { id, .. } = api::read(&client.get(&["api", "jobs", id], &[("view", "full")]).await?)?;
+    let Job { id, .. } = answers::read(&client.get(&["api", "jobs", id], &[("view", "full")]).await?)?;
     let first = async { Ok(Value::Array(vec![client.get(&["api", "jobs", &id], &[("view", "full")]).await?])) };
     goes_on(context, &client, options, first, |_, job| Ok(job.id == id), true).await
 }
@@ -168,7 +171,7 @@ async fn goes_on(
     let Value::Array(values) = first.await? else { return Err(Failure::answer("a list is expected")) };
     let mut known = Known::default();
     for value in &values {
-        let job: Job = api::read(value)?;
+        let job: Job = answers::read(value)?;
         known.lists(&job, admits(value, &job)?);
     }
     watch.print(values)?;
@@ -182,7 +185,7 @@ async fn goes_on(
         let Some(frame) = frame else { break };
         let mut event: Value = serde_json::from_str(&frame.data).map_err(Failure::answer)?;
         let value = event["job"].take();
-        let job: Job = api::read(&value)?;
+        let job: Job = answers::read(&value)?;
         let admitted = admits(&value, &job)?;
         if known.takes(&job, admitted) {
             watch.print(vec![value])?;
@@ -271,7 +274,7 @@ async fn fetch(client: &Client, options: &Options, now: f64) -> Result<JobPage, 
             break;
         }
         for value in page {
-            if options.admits(&value, &api::read(&value)?, now)? {
+            if options.admits(&value, &answers::read(&value)?, now)? {
                 jobs.push(value);
             }
         }
@@ -307,7 +310,7 @@ async fn all(context: &Context, client: &Client, options: &Options, now: f64) ->
         check(&options.list, &page)?;
         let mut jobs = Vec::new();
         for value in page {
-            if options.admits(&value, &api::read(&value)?, now)? {
+            if options.admits(&value, &answers::read(&value)?, now)? {
                 jobs.push(value);
             }
         }
@@ -365,7 +368,7 @@ mod tests {
         let admits = |member: &str, other: Value| {
             let mut value = value.clone();
             value[member] = other;
-            options.admits(&value, &api::read(&value).expect("a job"), 100.0).expect("no filter")
+            options.admits(&value, &answers::read(&value).expect("a job"), 100.0).expect("no filter")
         };
         assert!(admits("status", "failed".into()));
         for (member, other) in [("status", "running".into()), ("agent_name", "x".into()), ("created_at", 39.0.into())] {

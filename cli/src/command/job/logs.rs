@@ -1,9 +1,10 @@
 //! `atlasctl job logs`.
 
+use atlas_api::types::Line;
 use serde_json::Value;
 
 use super::pieces::{Piece, Printed, follow as follow_pieces};
-use crate::api::{self, LogLine};
+use crate::answers;
 use crate::client::Client;
 use crate::command::{chain_run, graph};
 use crate::context::Context;
@@ -47,7 +48,7 @@ pub(crate) struct Which {
 
 impl Which {
     /// Whether a line matches the options.
-    pub(crate) fn admits(&self, line: &LogLine, now: f64) -> bool {
+    pub(crate) fn admits(&self, line: &Line, now: f64) -> bool {
         let rank = |level: &str| {
             let level = if level.starts_with("warn") { "warning" } else { level };
             LEVELS.iter().position(|known| known.eq_ignore_ascii_case(level))
@@ -74,10 +75,10 @@ pub(crate) async fn run(context: &Context, options: &Options) -> Result<Exit, Fa
     let each = |event: &str, data: &str| {
         let value: Value = serde_json::from_str(data).map_err(Failure::answer)?;
         if matches!(event, "delta" | "gap" | "reset") {
-            context.passing(&printed.hear(event, &api::read::<Piece>(&value)?));
+            context.passing(&printed.hear(event, &answers::read::<Piece>(&value)?));
             return Ok(());
         }
-        let said: LogLine = api::read(&value)?;
+        let said: Line = answers::read(&value)?;
         if !options.which.admits(&said, now) {
             return Ok(());
         }
@@ -97,7 +98,7 @@ pub(crate) async fn of_job(context: &Context, id: &str, goes_on: bool, which: &W
     let client = context.client()?;
     let now = context.look.now;
     if goes_on {
-        let each = |said: &LogLine, value: Value| match which.admits(said, now) {
+        let each = |said: &Line, value: Value| match which.admits(said, now) {
             true => context.show(&Shown { value, text: line(said), names: Vec::new() }),
             false => Ok(()),
         };
@@ -122,19 +123,19 @@ pub(crate) async fn of_job(context: &Context, id: &str, goes_on: bool, which: &W
 pub(crate) async fn follow(
     client: &Client,
     id: &str,
-    mut each: impl FnMut(&LogLine, Value) -> Result<(), Failure>,
+    mut each: impl FnMut(&Line, Value) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
     client
         .events(&["api", "jobs", id, "logs"], &[], |frame| {
             let value: Value = serde_json::from_str(&frame.data).map_err(Failure::answer)?;
-            each(&api::read(&value)?, value)?;
+            each(&answers::read(&value)?, value)?;
             Ok(true)
         })
         .await
 }
 
 /// `12:01:07.214  info  half way`
-pub(crate) fn line(line: &LogLine) -> String {
+pub(crate) fn line(line: &Line) -> String {
     if let Some(event) = graph::event_line(line) {
         return event;
     }

@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use crate::command::chain_run;
 use crate::context::Context;
+use crate::display::JobDisplay as _;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::input;

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeSet;
 
+use atlas_api::types::Job;
 use serde_json::Value;
 
-use crate::api::{self, Job};
+use crate::answers;
 use crate::client::Client;
 use crate::failure::Failure;
 
@@ -61,7 +62,7 @@ impl<'a> Pages<'a> {
         let (length, was) = (page.len(), self.until);
         let mut fresh = Vec::new();
         for value in page {
-            let Job { id, created_at, .. } = api::read(&value)?;
+            let Job { id, created_at, .. } = answers::read(&value)?;
             if self.seen.insert(id) {
                 self.until = Some(self.until.map_or(created_at, |until| until.min(created_at)));
                 fresh.push(value);

@@ -1,14 +1,14 @@
 //! The recorded steps of a job, with all their outcomes, and its replay.
 
+use atlas_api::types::{Job, JobStep};
 use atlas_checks::Schemas;
 use atlas_contract::platform;
-use atlas_turn::replay::{Ending, ReplayError, Replay, Step, replay};
+use atlas_turn::replay::{Ending, Replay, ReplayError, Step, replay};
 use atlas_turn::{images, messages};
 use atlas_types::CONVERSATION_METADATA;
-use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::api::{self, Job};
+use crate::answers;
 use crate::client::Client;
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -25,16 +25,6 @@ pub(super) struct Recorded {
     is_normal: bool,
 }
 
-/// A step as the API shows it.
-#[derive(Debug, Deserialize)]
-struct Row {
-    step: u64,
-    kind: String,
-    key: String,
-    outcome_bytes: u64,
-    outcome: Value,
-}
-
 /// The size of the outcome `null`, which a page also shows instead of an outcome that it has no room for.
 const NULL_BYTES: u64 = 4;
 
@@ -42,7 +32,7 @@ impl Recorded {
     /// Reads a job and its steps.
     pub(super) async fn read(client: &Client, id: &str) -> Result<Self, Failure> {
         let value = client.get(&["api", "jobs", id], &[("view", "full")]).await?;
-        let job: Job = api::read(&value)?;
+        let job: Job = answers::read(&value)?;
         let steps = steps(client, &job.id).await?;
         if steps.is_empty() {
             return Err(empty(&job));
@@ -83,7 +73,7 @@ async fn steps(client: &Client, id: &str) -> Result<Vec<Step>, Failure> {
         let after = steps.len().checked_sub(1).map(|last| last.to_string());
         let mut query = vec![("limit", "1000")];
         query.extend(after.as_deref().map(|after| ("after", after)));
-        let page: Vec<Row> = api::read(&client.get(&["api", "jobs", id, "steps"], &query).await?)?;
+        let page: Vec<JobStep> = answers::read(&client.get(&["api", "jobs", id, "steps"], &query).await?)?;
         let known = steps.len();
         for row in page {
             if row.step != steps.len() as u64 {

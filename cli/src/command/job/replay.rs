@@ -1,12 +1,13 @@
 //! `atlasctl job replay`: runs the agent loop over the recorded steps of a job. No model and no tool is called.
 
+use atlas_api::types::Job;
 use atlas_turn::replay::{Difference, Ending, Replay};
 use serde_json::{Value, json};
 
 use super::recorded::Recorded;
-use crate::api::Job;
 use crate::command::chain_run;
 use crate::context::Context;
+use crate::display::JobDisplay as _;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::names;
@@ -84,9 +85,7 @@ fn verdict(job: &Job, steps: usize, replayed: Replay) -> Verdict {
     };
     let same = |end| Verdict { steps, difference: None, end };
     match replayed {
-        Replay::Differs(Difference { step, recorded, asked }) => {
-            differs(step, recorded.to_string(), asked.to_string())
-        }
+        Replay::Differs(Difference { step, recorded, asked }) => differs(step, recorded.to_string(), asked.to_string()),
         Replay::Same(Ending::Finished { output, .. }) => match &job.output_data {
             Some(recorded) if *recorded == output => same("the output is the recorded one"),
             Some(recorded) => differs(next, format!("the output {recorded}"), format!("the output {output}")),

@@ -1,8 +1,11 @@
 //! `atlasctl job result`.
 
-use crate::api::{self, Job};
+use atlas_api::types::Job;
+
+use crate::answers;
 use crate::command::chain_run;
 use crate::context::Context;
+use crate::display::JobDisplay as _;
 use crate::ending;
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -26,7 +29,7 @@ async fn result(context: &Context, id: &str) -> Result<Exit, Failure> {
         return chain_run::result(context, id).await;
     }
     let value = context.client()?.get(&["api", "jobs", id], &[("view", "full")]).await?;
-    let job: Job = api::read(&value)?;
+    let job: Job = answers::read(&value)?;
     if !job.is_terminal() && job.reason != "in_doubt" {
         let message = format!("{} has not ended ({})", job.id, ending::waits(&job));
         let next = format!("wait for it: atlasctl job wait {}", job.id);

@@ -1,11 +1,13 @@
 //! `atlasctl job show`.
 
+use atlas_api::types::{Job, JobApproval, JobChange};
 use serde_json::Value;
 
-use crate::api::{self, Job, JobApproval, JobEvent};
+use crate::answers;
 use crate::command::job::events;
 use crate::command::{chain_run, policy};
 use crate::context::Context;
+use crate::display::JobDisplay as _;
 use crate::ending::{self, waits};
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -32,7 +34,7 @@ pub(crate) async fn show(context: &Context, id: &str) -> Result<Exit, Failure> {
     }
     let client = context.client()?;
     let value = client.get(&["api", "jobs", id], &[("view", "full")]).await?;
-    let job: Job = api::read(&value)?;
+    let job: Job = answers::read(&value)?;
     let mut text = head(&job);
     if context.form.is_text() {
         text += &policy::left(&client.get_if_known(&["api", "jobs", &job.id, "policies"]).await?);
@@ -40,7 +42,7 @@ pub(crate) async fn show(context: &Context, id: &str) -> Result<Exit, Failure> {
         client
             .events(&["api", "jobs", &job.id, "events"], &[("view", "full"), ("follow", "false")], |frame| {
                 let event: Value = serde_json::from_str(&frame.data).map_err(Failure::answer)?;
-                let event: JobEvent = api::read(&event)?;
+                let event: JobChange = answers::read(&event)?;
                 text += &events::line(&event).lines().map(|line| format!("  {line}\n")).collect::<String>();
                 Ok(true)
             })
@@ -73,6 +75,9 @@ fn head(job: &Job) -> String {
     let status = if job.is_terminal() { job.status.clone() } else { waits(job) };
     let cells = [job.id.clone(), job.agent(), status, took, words::labels(&job.labels)];
     let mut text = cells.into_iter().filter(|cell| !cell.is_empty()).collect::<Vec<_>>().join("   ") + "\n";
+    if !job.title.is_empty() {
+        text += &format!("  title      {}\n", job.title);
+    }
     text += &format!("  submitted  by {} over {}\n", job.principal, job.door);
     if !job.node.is_empty() {
         let slot =
@@ -159,7 +164,8 @@ mod tests {
                 ("_limits".to_owned(), "memory 2 GiB a process by rlimit, cpu not enforced".into()),
                 ("_sandbox".to_owned(), "files read-only, no network (namespaces, landlock 7, seccomp)".into()),
             ]
-            .into(),
+            .into_iter()
+            .collect(),
             ..Job::default()
         };
         expect![[r#"

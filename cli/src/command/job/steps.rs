@@ -1,9 +1,9 @@
 //! `atlasctl job steps`.
 
-use serde::Deserialize;
+use atlas_api::types::JobStep;
 use serde_json::Value;
 
-use crate::api;
+use crate::answers;
 use crate::command::chain_run;
 use crate::context::Context;
 use crate::exit::Exit;
@@ -24,19 +24,6 @@ pub(crate) struct Options {
     /// Maximum number of steps, 1 to 1000.
     #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u64).range(1..=1000))]
     limit: u64,
-}
-
-/// A recorded step.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct Step {
-    step: u64,
-    kind: String,
-    outcome_bytes: u64,
-    duration_ms: f64,
-    tokens_input: u64,
-    tokens_output: u64,
-    cost_usd: f64,
 }
 
 pub(crate) async fn run(context: &Context, options: &Options) -> Result<Exit, Failure> {
@@ -61,8 +48,8 @@ async fn of_job(context: &Context, id: &str, options: &Options, is_one_of_severa
     Ok(Exit::Done)
 }
 
-fn steps(value: &Value) -> Result<Vec<Step>, Failure> {
-    api::read(value)
+fn steps(value: &Value) -> Result<Vec<JobStep>, Failure> {
+    answers::read(value)
 }
 
 fn table(value: &Value) -> Result<String, Failure> {

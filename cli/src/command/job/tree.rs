@@ -1,12 +1,14 @@
 //! `atlasctl job tree`.
 
+use atlas_api::types::Job;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::api::{self, Job};
+use crate::answers;
 use crate::client::Client;
 use crate::command::chain_run;
 use crate::context::Context;
+use crate::display::JobDisplay as _;
 use crate::ending::waits;
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -58,10 +60,10 @@ async fn tree(context: &Context, id: &str) -> Result<Exit, Failure> {
 pub(crate) async fn read(client: &Client, id: &str) -> Result<(Tree, Value), Failure> {
     if !chain_run::is_one(id) {
         let value = client.get(&["api", "jobs", id, "tree"], &[]).await?;
-        return Ok((api::read(&value)?, value));
+        return Ok((answers::read(&value)?, value));
     }
     let value = client.get(&["api", "chains", id, "tree"], &[]).await?;
-    let mut tree: Tree = api::read(&value)?;
+    let mut tree: Tree = answers::read(&value)?;
     tree.job.agent_name = format!("chain {}", value["chain_name"].as_str().unwrap_or_default());
     let steps = value["step_jobs"].as_array().map(Vec::as_slice).unwrap_or_default();
     for child in &mut tree.children {

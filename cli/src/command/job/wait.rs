@@ -2,12 +2,14 @@
 
 use std::time::Duration;
 
+use atlas_api::types::Job;
 use atlas_env::Env;
 
-use crate::api::{self, Job};
+use crate::answers;
 use crate::command::chain_run;
 use crate::command::run::{Attending, family};
 use crate::context::Context;
+use crate::display::JobDisplay as _;
 use crate::ending;
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -41,7 +43,7 @@ async fn wait(context: &Context, id: &str, options: &Options) -> Result<Exit, Fa
     let attending = Attending { timeout: options.timeout, follow: false, no_retry_wait: options.no_retry_wait };
     let since = Env::system().clock.monotonic();
     let value = family(context, &context.client()?, &mut latest, attending, since).await?.unwrap_or_default();
-    let job: Job = api::read(&value)?;
+    let job: Job = answers::read(&value)?;
     if latest != id && job.is_terminal() {
         context.note(&format!("{} {} as a retry of {id}", job.id, job.status));
     }

@@ -1,8 +1,9 @@
 //! `atlasctl job watch`: follows the events and log lines of a job.
 
+use atlas_api::types::{Job, JobChange};
 use serde_json::Value;
 
-use crate::api::{self, Job, JobEvent};
+use crate::answers;
 use crate::client::Client;
 use crate::command::chain_run;
 use crate::command::job::{events, logs};
@@ -37,12 +38,12 @@ pub(crate) async fn run(context: &Context, options: &Options) -> Result<Exit, Fa
 /// Follows one job until it has ended.
 async fn follow(context: &Context, client: &Client, id: &str) -> Result<Job, Failure> {
     // Resolve the full id first: a prefix could become ambiguous when another job is submitted.
-    let job: Job = api::read(&client.get(&["api", "jobs", id], &[("view", "full")]).await?)?;
+    let job: Job = answers::read(&client.get(&["api", "jobs", id], &[("view", "full")]).await?)?;
     let id = job.id.as_str();
     let path = ["api", "jobs", id, "events"];
     let happens = client.events(&path, &[("view", "full")], |frame| {
         let value: Value = serde_json::from_str(&frame.data).map_err(Failure::answer)?;
-        let event: JobEvent = api::read(&value)?;
+        let event: JobChange = answers::read(&value)?;
         context.show(&Shown { text: events::line(&event), value, names: vec![format!("job/{id}")] })?;
         Ok(true)
     });
@@ -51,5 +52,5 @@ async fn follow(context: &Context, client: &Client, id: &str) -> Result<Job, Fai
     });
     let (happened, said) = tokio::join!(happens, says);
     happened.and(said)?;
-    api::read(&client.get(&["api", "jobs", id], &[("view", "full")]).await?)
+    answers::read(&client.get(&["api", "jobs", id], &[("view", "full")]).await?)
 }

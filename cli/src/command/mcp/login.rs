@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::server::KIND;
-use crate::api;
+use crate::answers;
 use crate::browser::{self, Loopback};
 use crate::context::Context;
 use crate::exit::Exit;
@@ -87,7 +87,7 @@ pub(super) async fn run(context: &Context, options: &Options) -> Result<Exit, Fa
         "step": "begin", "redirect_uri": listener.redirect_uri, "client_id": options.client_id,
         "client_secret": options.client_secret, "scopes": scopes,
     });
-    let begun: Begun = api::read(&client.post(&path, &[], &body).await?)?;
+    let begun: Begun = answers::read(&client.post(&path, &[], &body).await?)?;
     let names_issuer = begun.names_issuer;
     let server = begun.client();
     let login = Login::begin(listener.redirect_uri.clone(), &browser::random(&env));

@@ -5,10 +5,11 @@ pub(crate) mod add;
 pub(crate) mod ask;
 pub(super) mod test;
 
+use atlas_api::types::ObjectMetadata;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::command::object::{self, Metadata};
+use crate::command::object;
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -37,7 +38,7 @@ pub(crate) struct Names {
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Server {
-    metadata: Metadata,
+    metadata: ObjectMetadata,
     spec: Value,
 }
 

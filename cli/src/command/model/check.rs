@@ -2,14 +2,16 @@
 
 use std::time::Duration;
 
+use atlas_api::types::Job;
 use atlas_package::PackFile;
 use serde_json::{Value, json};
 
 use super::KIND;
 use super::add::price;
-use crate::api::{self, Job};
+use crate::answers;
 use crate::client::Client;
 use crate::context::Context;
+use crate::display::JobDisplay as _;
 use crate::ending;
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -38,7 +40,7 @@ pub(super) async fn run(context: &Context, options: &Options) -> Result<Exit, Fa
     let client = context.client()?;
     let object = client.get(&["api", "objects", KIND, name], &[]).await?;
     let value = job(&client, AGENT, CONTRACT, name, options.timeout, Some(context)).await?;
-    let job: Job = api::read(&value)?;
+    let job: Job = answers::read(&value)?;
     let id = job.id.as_str();
     match ending::exit(&job) {
         Exit::Done => {}
@@ -136,7 +138,8 @@ mod tests {
             error: "invalid key".to_owned(),
             metadata: [("_error_code", "E3201"), ("_error_kind", "credentials")]
                 .map(|(name, value)| (name.to_owned(), value.into()))
-                .into(),
+                .into_iter()
+                .collect(),
             ..Job::default()
         };
         expect_test::expect![[r#"

@@ -1,11 +1,12 @@
 //! `atlasctl model list`.
 
+use atlas_api::types::ObjectMetadata;
 use atlas_model::{Day, ModelSpec, NanoDollars, PriceList, Prices};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{KIND, name_of, tier};
-use crate::command::object::{self, Metadata};
+use crate::command::object;
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -23,7 +24,7 @@ pub(crate) struct Options {
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Model {
-    metadata: Metadata,
+    metadata: ObjectMetadata,
     spec: Value,
     status: Option<Status>,
     /// The tiers that it is the model of.

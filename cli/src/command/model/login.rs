@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::KIND;
-use crate::api;
+use crate::answers;
 use crate::browser::{self, Loopback};
 use crate::client::Client;
 use crate::context::Context;
@@ -149,14 +149,14 @@ fn paste() -> Result<zeroize::Zeroizing<String>, Failure> {
 /// Has the person type a code on another device.
 async fn device(context: &Context, client: &Client, name: &str, env: &Env) -> Result<Value, Failure> {
     let path = ["api", "models", name, "login"];
-    let begun: Device = api::read(&client.post(&path, &[], &json!({ "step": "device" })).await?)?;
+    let begun: Device = answers::read(&client.post(&path, &[], &json!({ "step": "device" })).await?)?;
     context.must_know(&format!("open {} and type the code {}", begun.verification_uri, begun.user_code));
     let mut interval = begun.interval;
     loop {
         env.clock.sleep(Duration::from_secs(interval.clamp(1, PAUSE_SECONDS_MAX))).await;
         let body = json!({ "step": "poll", "device_code": begun.device_code });
         let value = client.post(&path, &[], &body).await?;
-        let progress: Progress = api::read(&value)?;
+        let progress: Progress = answers::read(&value)?;
         if progress.status != "waiting" {
             return Ok(value);
         }

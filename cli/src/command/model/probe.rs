@@ -3,13 +3,15 @@
 use std::time::Duration;
 
 // The agent that asks. It is registered with the first probe.
+use atlas_api::types::Job;
 use atlas_model::{PROBE_AGENT as AGENT, PROBE_CONTRACT as CONTRACT};
 use serde::Deserialize;
 use serde_json::Value;
 
 use super::check;
-use crate::api::{self, Job};
+use crate::answers;
 use crate::client::Client;
+use crate::display::JobDisplay as _;
 use crate::failure::Failure;
 
 /// Longest wait: the provider has 5 s, and the job may have to wait for a worker.
@@ -41,14 +43,14 @@ pub(super) async fn probe(client: &Client, name: &str) -> Result<Probed, Failure
 }
 
 fn found(job: &Value) -> Result<Probed, Failure> {
-    let job: Job = api::read(job)?;
+    let job: Job = answers::read(job)?;
     if job.status == "failed" {
         return Ok(Probed::Unreachable(job.error));
     }
     if job.status != "completed" {
         return Ok(Probed::Unknown(format!("the job {} is {}", job.id, job.standing())));
     }
-    let Output { health, latency_ms, error } = api::read(&job.output_data.unwrap_or_default())?;
+    let Output { health, latency_ms, error } = answers::read(&job.output_data.unwrap_or_default())?;
     Ok(match health.as_str() {
         "reachable" => Probed::Reachable { latency_ms },
         "failed" => Probed::Unreachable(error),

@@ -1,9 +1,9 @@
 //! `atlasctl node gpus`.
 
+use atlas_api::types::Gpu;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::api::Gpu;
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -30,7 +30,7 @@ const COLUMNS: [Column<Device>; 7] = [
     column("GPU", "index", |device, _| device.gpu.index.to_string()),
     column("MODEL", "model", |device, _| device.gpu.model.clone()),
     column("MEMORY", "memory_bytes", |device, _| words::bytes(device.gpu.memory_bytes)),
-    column("FREE", "free_bytes", |device, _| device.gpu.free_bytes.map(words::bytes).unwrap_or_default()),
+    column("FREE", "free_bytes", |device, _| words::bytes(device.gpu.free_bytes)),
     column("STATE", "healthy", |device, _| if device.gpu.healthy { "ok" } else { "failed" }.to_owned()),
     wide("MIG", "mig_profile", |device, _| device.gpu.mig_profile.clone()),
 ];

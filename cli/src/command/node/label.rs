@@ -2,9 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use atlas_api::types::Node;
 use serde_json::json;
 
-use crate::api::{self, Node};
+use crate::answers;
 use crate::command::label::{self, Label};
 use crate::context::Context;
 use crate::exit::Exit;
@@ -41,7 +42,7 @@ pub(in crate::command) async fn change(context: &Context, name: &str, labels: &[
     let client = context.client()?;
     client.post(&["api", "nodes", name, "labels"], &[], &json!({"set": set, "remove": remove})).await?;
     let value = client.get(&["api", "nodes", name], &[]).await?;
-    let node: Node = api::read(&value)?;
+    let node: Node = answers::read(&value)?;
     let labels = words::labels(&node.labels);
     let text = format!("{name}   {}\n", if labels.is_empty() { "no labels" } else { &labels });
     context.show(&Shown { value, text, names: vec![format!("node/{name}")] })?;

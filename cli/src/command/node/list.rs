@@ -1,9 +1,10 @@
 //! `atlasctl node list`.
 
+use atlas_api::types::{Gpu, Node};
 use serde_json::Value;
 
-use crate::api::{Gpu, Node};
 use crate::context::Context;
+use crate::display::{NodeDisplay as _, RivalDisplay as _};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output::{Column, List, ListOptions, column, members, wide};
@@ -69,7 +70,7 @@ pub(crate) fn describe(node: &Node) -> String {
         none if none.is_empty() => "no GPU".to_owned(),
         some => some,
     };
-    format!("{}: {}, {}, {gpus}", node.id, words::count(node.cores.into(), "core"), words::bytes(node.memory_bytes))
+    format!("{}: {}, {}, {gpus}", node.id, words::count(node.cores, "core"), words::bytes(node.memory_bytes))
 }
 
 /// The node's health, and whether it is draining or cordoned.
@@ -92,7 +93,7 @@ pub(crate) fn state(node: &Node) -> String {
 pub(crate) fn gpus(gpus: &[Gpu]) -> String {
     let Some(first) = gpus.first() else { return String::new() };
     let total: u64 = gpus.iter().map(|gpu| gpu.memory_bytes).sum();
-    let free: u64 = gpus.iter().map(|gpu| gpu.free_bytes.unwrap_or(gpu.memory_bytes)).sum();
+    let free: u64 = gpus.iter().map(|gpu| gpu.free_bytes).sum();
     let (free, total) = (words::bytes(free), words::bytes(total));
     format!("{} × {} ({free} free of {})", gpus.len(), first.model, total.trim_end_matches(" GiB"))
 }
@@ -107,7 +108,7 @@ mod tests {
     fn nodes_are_described_in_a_line() {
         let laptop = Node { id: "laptop".to_owned(), cores: 12, memory_bytes: 32 << 30, ..Node::default() };
         expect!["laptop: 12 cores, 32.0 GiB, no GPU"].assert_eq(&describe(&laptop));
-        let gpu = Gpu { model: "RTX 4090".to_owned(), memory_bytes: 24 << 30, free_bytes: None, ..Gpu::default() };
+        let gpu = Gpu { model: "RTX 4090".to_owned(), memory_bytes: 24 << 30, free_bytes: 24 << 30, ..Gpu::default() };
         let workstation = Node { id: "workstation".to_owned(), cores: 1, gpus: vec![gpu], ..laptop };
         expect!["workstation: 1 core, 32.0 GiB, 1 × RTX 4090 (24.0 GiB free of 24.0)"]
             .assert_eq(&describe(&workstation));

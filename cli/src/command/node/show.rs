@@ -1,8 +1,11 @@
 //! `atlasctl node show`.
 
-use crate::api::{self, Node};
+use atlas_api::types::Node;
+
+use crate::answers;
 use crate::command::node::{gpu_words, state};
 use crate::context::Context;
+use crate::display::{CircuitDisplay as _, NodeDisplay as _};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output::Shown;
@@ -11,7 +14,7 @@ use crate::words;
 /// Shows one node.
 pub(crate) async fn show(context: &Context, name: &str) -> Result<Exit, Failure> {
     let value = context.client()?.get(&["api", "nodes", name], &[]).await?;
-    let node: Node = api::read(&value)?;
+    let node: Node = answers::read(&value)?;
     let mut text = format!("{}   {}\n", node.id, state(&node));
     text += &format!("  cores        {} of {} free\n", node.cores_free, node.cores);
     let (free, all) = (words::bytes(node.memory_bytes_free), words::bytes(node.memory_bytes));
@@ -35,8 +38,8 @@ pub(crate) async fn show(context: &Context, name: &str) -> Result<Exit, Failure>
     if !node.labels.is_empty() {
         text += &format!("  labels       {}\n", words::labels(&node.labels));
     }
-    if let Some(given) = node.operator_labels.filter(|given| !given.is_empty()) {
-        text += &format!("  by operators {}\n", words::labels(&given));
+    if !node.operator_labels.is_empty() {
+        text += &format!("  by operators {}\n", words::labels(&node.operator_labels));
     }
     context.show(&Shown { value, text, names: vec![format!("node/{}", node.id)] })?;
     Ok(Exit::Done)

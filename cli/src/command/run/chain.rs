@@ -60,6 +60,7 @@ fn only_for_jobs(options: &Options) -> Option<&'static str> {
         (options.requirement.is_some(), "--version"),
         (options.execution_timeout.is_some(), "--execution-timeout"),
         (options.budget.is_some(), "--budget"),
+        (options.title.is_some(), "--title"),
         (!options.labels.is_empty(), "--label"),
     ];
     given.into_iter().find(|(is_given, _)| *is_given).map(|(_, option)| option)

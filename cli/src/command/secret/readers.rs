@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::{KIND, Secret};
-use crate::api;
+use crate::answers;
 use crate::client::Client;
 use crate::command::object;
 use crate::context::Context;
@@ -47,7 +47,7 @@ const COLUMNS: [Column<Reader>; 4] = [
 
 pub(super) async fn run(context: &Context, options: &Options) -> Result<Exit, Failure> {
     let (client, name) = (context.client()?, &options.name);
-    let secret: Secret = api::read(&client.get(&["api", "objects", KIND, name], &[]).await?)?;
+    let secret: Secret = answers::read(&client.get(&["api", "objects", KIND, name], &[]).await?)?;
     let mut readers = agents(&client, name, &secret).await?;
     readers.extend(models(&client, name).await?);
     let list = List {

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::value::{Source, check_private, store};
 use super::{KIND, Secret};
-use crate::api;
+use crate::answers;
 use crate::client::Client;
 use crate::command::object;
 use crate::context::Context;
@@ -79,7 +79,7 @@ async fn set_readers(client: &Client, name: &str, readers: &[String]) -> Result<
 }
 
 fn show(context: &Context, value: Value) -> Result<Exit, Failure> {
-    let secret: Secret = api::read(&value)?;
+    let secret: Secret = answers::read(&value)?;
     let version = secret.newest().map_or(0, |newest| newest.version);
     let (name, namespace) = (&secret.metadata.name, &secret.metadata.namespace);
     let text = format!("secret {name} v{version} stored in {namespace} (sealed)\n");

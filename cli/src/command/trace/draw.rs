@@ -2,6 +2,7 @@
 
 use super::{STEPS_MAX, Traced};
 use crate::command::chain_run;
+use crate::display::JobDisplay as _;
 use crate::ending::waits;
 use crate::output::Table;
 use crate::words;
@@ -173,7 +174,7 @@ mod tests {
 
     use super::super::{Check, Step, Trace};
     use super::*;
-    use crate::api::Job;
+    use atlas_api::types::Job;
 
     fn job(id: &str, created_at: f64, completed_at: f64) -> Job {
         Job {

@@ -1,10 +1,10 @@
 //! `atlasctl trigger backfill`: first the times, then, with `--yes`, their jobs.
 
-use serde::Deserialize;
+use atlas_api::types::{Backfill, BackfillTime};
 use serde_json::json;
 
 use super::{missing, path};
-use crate::api;
+use crate::answers;
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -29,19 +29,6 @@ pub(crate) struct Options {
     yes: bool,
 }
 
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct Backfilled {
-    times: Vec<Time>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct Time {
-    local: String,
-    job_id: Option<String>,
-}
-
 pub(super) async fn run(context: &Context, options: &Options) -> Result<Exit, Failure> {
     let moment = |text: &str| words::parse_moment(text, context.look.now).map_err(Failure::usage);
     let to = options.to.as_deref().map_or(Ok(context.look.now), moment)?;
@@ -49,8 +36,8 @@ pub(super) async fn run(context: &Context, options: &Options) -> Result<Exit, Fa
     let name = &options.name;
     let value = context.client()?.post(&[&path(name)[..], &["backfill"]].concat(), &[], &body).await;
     let value = value.map_err(|failure| missing(failure, name))?;
-    let Backfilled { times } = api::read(&value)?;
-    let line = |time: &Time| match &time.job_id {
+    let Backfill { times, .. } = answers::read(&value)?;
+    let line = |time: &BackfillTime| match &time.job_id {
         Some(job) => format!("{}   {job}\n", time.local),
         None => format!("{}\n", time.local),
     };

@@ -1,9 +1,10 @@
 //! `atlasctl trigger create`.
 
+use atlas_api::types::{Agent, NextFirings};
 use serde_json::{Map, Value, json};
 
-use super::{Next, Trigger, found, path};
-use crate::api::{self, Agent};
+use super::{Trigger, found, path};
+use crate::answers;
 use crate::client::Client;
 use crate::command::chain::input_schema;
 use crate::context::Context;
@@ -101,14 +102,14 @@ pub(super) async fn run(context: &Context, options: &Options) -> Result<Exit, Fa
         _ => failure,
     })?;
     let value = found(context, &options.name).await?;
-    let trigger: Trigger = api::read(&value)?;
+    let trigger: Trigger = answers::read(&value)?;
     let next = client.get(&[&path(&options.name)[..], &["next"]].concat(), &[("count", SHOWN)]).await?;
-    let text = told(&trigger, &api::read(&next)?, &client.base());
+    let text = told(&trigger, &answers::read(&next)?, &client.base());
     context.show(&Shown { value, text, names: vec![format!("trigger/{}", options.name)] })?;
     Ok(Exit::Done)
 }
 
-fn told(trigger: &Trigger, next: &Next, server: &str) -> String {
+fn told(trigger: &Trigger, next: &NextFirings, server: &str) -> String {
     let name = &trigger.id;
     if trigger.trigger_type == "webhook" {
         let server = server.split(',').next().unwrap_or_default();
@@ -146,7 +147,7 @@ impl Options {
         };
         let schema = match &self.agent {
             Some(agent) => {
-                let agent: Agent = api::read(&client.get(&["api", "agents", agent], &[]).await?)?;
+                let agent: Agent = answers::read(&client.get(&["api", "agents", agent], &[]).await?)?;
                 agent.input_schema
             }
             None => input_schema(client, &json!(self.chain)).await,

@@ -1,7 +1,7 @@
 //! `atlasctl trigger show`.
 
 use super::{Trigger, found, list};
-use crate::api;
+use crate::answers;
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -20,7 +20,7 @@ fn fired(times: u64, missed: u64) -> String {
 
 pub(super) async fn run(context: &Context, name: &str) -> Result<Exit, Failure> {
     let value = found(context, name).await?;
-    let trigger: Trigger = api::read(&value)?;
+    let trigger: Trigger = answers::read(&value)?;
     let when = |time: f64| context.look.when(time);
     let mut rows = vec![
         ("name", trigger.id.clone()),

@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
+use atlas_api::types::Job;
 use atlas_contract::same;
 use serde_json::{Map, Value, json};
 
-use crate::api::Job;
 use crate::failure::Failure;
 use crate::input;
 

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use atlas_api::types::Job;
 use serde_json::{Value, json};
 
-use crate::api::Job;
+use crate::display::JobDisplay as _;
 use crate::words;
 
 /// The result of a check of `eval.yaml`.

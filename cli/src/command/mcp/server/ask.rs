@@ -3,13 +3,15 @@
 use std::time::Duration;
 
 // The agent that makes the call. It is registered with the first one.
+use atlas_api::types::Job;
 use atlas_mcp_spec::{CHECK_AGENT as AGENT, CHECK_CONTRACT as CONTRACT};
 use atlas_package::PackFile;
 use serde_json::{Value, json};
 
-use crate::api::{self, Job};
+use crate::answers;
 use crate::client::Client;
 use crate::context::Context;
+use crate::display::JobDisplay as _;
 use crate::ending;
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -55,7 +57,7 @@ pub(crate) async fn ask(
     let submitted = client.post(&["api", "jobs"], &[("validate", "refuse")], &body).await?;
     let id = submitted["id"].as_str().ok_or_else(|| Failure::answer("a submission is answered with an id"))?;
     let value = ending::wait(client, id, Some(timeout), context).await?;
-    let job: Job = api::read(&value)?;
+    let job: Job = answers::read(&value)?;
     match ending::exit(&job) {
         Exit::Done => Ok(value["output_data"].clone()),
         Exit::JobFailed => {

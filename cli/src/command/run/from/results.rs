@@ -1,10 +1,11 @@
 //! The results of the lines of a file: ids, outputs or refusals.
 
+use atlas_api::types::Job;
 use atlas_env::Env;
 use serde_json::{Value, json};
 
 use super::{Line, Settled};
-use crate::api::{self, Job};
+use crate::answers;
 use crate::client::{Client, refusal_of_element};
 use crate::command::run::{Options, family};
 use crate::context::Context;
@@ -72,7 +73,7 @@ pub(super) fn refusal(number: usize, problem: &Value) -> Shown {
 
 /// A line whose job has ended, or is no longer waited for.
 fn ended(number: usize, value: Value) -> Result<(Shown, Exit), Failure> {
-    let job: Job = api::read(&value)?;
+    let job: Job = answers::read(&value)?;
     let text = ending::result(&job).unwrap_or_else(|failure| format!("line {number}: {failure}\n"));
     Ok((Shown { value, text, names: vec![format!("job/{}", job.id)] }, ending::exit(&job)))
 }
