@@ -47,9 +47,8 @@ impl Filter {
 
     /// Whether it is true for an object.
     pub fn admits(&self, object: &Value) -> Result<bool, Problem> {
-        let member = |(name, written): &'_ (String, String)| Some((name.clone(), object.get(written)?));
-        let members: Vec<(String, &Value)> = self.names.iter().filter_map(member).collect();
-        let variables: Vec<(&str, &Value)> = members.iter().map(|(name, value)| (name.as_str(), *value)).collect();
+        let members = self.names.iter().filter_map(|(name, written)| Some((name.as_str(), object.get(written)?)));
+        let variables: Vec<(&str, &Value)> = members.collect();
         match evaluate::evaluate(&self.expression, &variables, Unknown::IsMissing, 0).0 {
             Ok(Value::Bool(holds)) => Ok(holds),
             Ok(other) => Err(self.expression.wrong_kind(&other)),

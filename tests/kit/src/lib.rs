@@ -3,7 +3,6 @@
 //!
 //! Fields that no builder sets are set by a struct update: `Job { warm: true, ..job(1).pending() }`. The crate knows the types alone, so every
 //! crate above them can use it in its tests.
-#![expect(clippy::expect_used, reason = "tests call it with names that they write themselves")]
 
 mod agent;
 mod job;
