@@ -14,8 +14,8 @@ use atlas_state::State;
 use atlas_types::{
     AgentKind, AgentName, AgentPin, BootId, ClusterConfig, ClusterTime, Command, CompleteJob, ConfigureCluster, Demand,
     Digest, Effects, FencingToken, Gpu, GrantLease, Inventory, JobId, Level, Micros, Namespace, NodeId, Origin,
-    Outcome, Payload, QuestionRule, RegisterAgent, RegisterNode, Request, RetryRule, RunSpec, SubmitJob, Timeouts,
-    Timestamp, Usage, Verdict, Version,
+    Outcome, Payload, RegisterAgent, RegisterNode, Request, RetryRule, RunSpec, SubmitJob, Timeouts, Timestamp, Usage,
+    Verdict, Version,
 };
 
 use crate::figures::Row;
@@ -144,24 +144,8 @@ impl Simulated {
 
     fn job(&mut self, agent: AgentName, digest: Digest) -> SubmitJob {
         self.submitted += 1;
-        SubmitJob {
-            id: JobId(self.submitted),
-            agent,
-            verdict: Verdict::Accepted(AgentPin { version: VERSION, digest }),
-            input: Payload::inline(b"{}"),
-            priority: 0,
-            metadata: Arc::from(*b"{}"),
-            labels: Arc::default(),
-            execution_timeout: None,
-            spawner: None,
-            not_before: None,
-            bearer: false,
-            budget_nanodollars: None,
-            waits_for_node: false,
-            context: None,
-            questions: QuestionRule::Fail,
-            policies: Vec::new(),
-        }
+        let verdict = Verdict::Accepted(AgentPin { version: VERSION, digest });
+        SubmitJob::new(JobId(self.submitted), agent, verdict, Payload::inline(b"{}"))
     }
 
     /// Plans until no job fits any more, and lets as many wait as before.

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use atlas_types::{
-    AgentPin, Attempt, ClusterTime, Command, Door, Failure, FailureKind, Job, JobId, JobStatus, Micros, Namespace,
-    Payload, Principal, QuestionRule, Reason, Seq, SubmitJob, Timestamp, Verdict,
+    AgentPin, Command, Door, Failure, FailureKind, Job, JobId, Namespace, Origin, Payload, Principal, Seq, SubmitJob,
+    Timestamp, Verdict,
 };
 
 use crate::{digest, pin, spec};
@@ -75,58 +75,25 @@ impl JobBuilder {
             Verdict::Accepted(pin) | Verdict::Asked { pin, .. } => Some(pin),
             Verdict::Refused { pin, .. } => pin,
         };
-        Job {
+        let origin = Origin {
             namespace: Namespace::default_namespace(),
-            id,
-            agent,
-            pin,
-            spec: Some(Arc::new(spec())),
-            status: JobStatus::Pending,
-            reason: Reason::Queued,
-            priority,
-            queue_seq: id.0,
-            submitted_seq: Seq(1),
-            input,
-            output: None,
-            failure: None,
-            created_at: Timestamp(1),
-            started_at: Timestamp::NOT_YET,
-            completed_at: Timestamp::NOT_YET,
-            queued_at: ClusterTime::default(),
-            warmup: Micros::default(),
-            execution: Micros::default(),
-            warm: false,
-            attempt: Attempt(0),
-            parks: 0,
-            used: Micros::default(),
-            parked: None,
-            slept_until: Timestamp::NOT_YET,
-            node: None,
-            lease: None,
-            carried: None,
-            retry_count: 0,
-            original: None,
-            successor: None,
-            spawned: None,
-            metadata,
-            labels,
-            execution_timeout,
             principal: Principal::local(),
             door: Door::Local,
             request_id: None,
+            body_hash: 0,
             trace: None,
-            stream: None,
-            journal: None,
-            bearer: false,
-            budget_nanodollars: None,
-            step: None,
-            context: None,
-            fork: None,
-            questions: QuestionRule::Fail,
-            route: None,
-            evidence: None,
-            approvals: None,
-            waits_for_node: false,
+        };
+        Job {
+            pin,
+            spec: Some(Arc::new(spec())),
+            priority,
+            queue_seq: id.0,
+            submitted_seq: Seq(1),
+            created_at: Timestamp(1),
+            metadata,
+            labels,
+            execution_timeout,
+            ..Job::new(id, agent, input, &origin)
         }
     }
 }

@@ -18,7 +18,7 @@ use atlas_triggers::{Before, Definition, Due};
 use atlas_types::{
     ClusterTime, Command, Event, EventRecord, Expect, Failure, FailureKind, FireTrigger, FiredBy, JobChange, JobId,
     Level, Micros, Namespace, Object, ObjectKind, ObjectName, Observation, ObserveObjects, Origin, Payload,
-    PayloadBody, PutObject, QuestionRule, Request, SubmitJob, Timestamp, TriggerStart, Verdict,
+    PayloadBody, PutObject, Request, SubmitJob, Timestamp, TriggerStart, Verdict,
 };
 use serde_json::{Value, json};
 
@@ -434,25 +434,10 @@ impl World {
         };
         let number: u64 = object.key.name.as_str().strip_prefix('t')?.parse().ok()?;
         let failure = Failure { kind: FailureKind::NoAgent, error: "nobody runs it".into() };
-        let start = SubmitJob {
-            // As in the program: another firing of the same time has another id, so nothing but the trigger stops it.
-            id: JobId(self.rng.next()),
-            agent: "nobody".parse().ok()?,
-            verdict: Verdict::Refused { pin: None, failure },
-            input: Payload::inline(json!({"trigger": number, "tick": tick.0}).to_string().as_bytes()),
-            priority: 0,
-            metadata: Arc::from(*b"{}"),
-            labels: Arc::default(),
-            execution_timeout: None,
-            spawner: None,
-            not_before: None,
-            bearer: false,
-            budget_nanodollars: None,
-            waits_for_node: false,
-            context: None,
-            questions: QuestionRule::Fail,
-            policies: Vec::new(),
-        };
+        let input = Payload::inline(json!({"trigger": number, "tick": tick.0}).to_string().as_bytes());
+        // As in the program: another firing of the same time has another id, so nothing but the trigger stops it.
+        let id = JobId(self.rng.next());
+        let start = SubmitJob::new(id, "nobody".parse().ok()?, Verdict::Refused { pin: None, failure }, input);
         if self.options.unchecked && self.rng.chance(20) {
             // What a command without a check would do: the job is submitted beside the trigger.
             return request(Command::SubmitJob(start));

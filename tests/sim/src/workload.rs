@@ -236,22 +236,11 @@ const BUDGET: u64 = 100;
 /// The submission of one operation of a client.
 pub fn submit(op: u64, id: JobId, agent: Agent, priority: i64) -> Request {
     let command = SubmitJob {
-        id,
-        agent: agent.name(),
-        verdict: Verdict::Accepted(pin(agent)),
-        input: Payload::inline(op.to_string().as_bytes()),
         priority,
-        metadata: Arc::from(*b"{}"),
         labels: Arc::new(BTreeMap::from([("k".to_owned(), (op % 3).to_string())])),
-        execution_timeout: None,
-        spawner: None,
-        not_before: None,
-        bearer: false,
         budget_nanodollars: (agent == Agent::Journaling).then_some(BUDGET),
         waits_for_node: agent == Agent::Journaling && op.is_multiple_of(2),
-        context: None,
-        questions: atlas_types::QuestionRule::Fail,
-        policies: Vec::new(),
+        ..SubmitJob::new(id, agent.name(), Verdict::Accepted(pin(agent)), Payload::inline(op.to_string().as_bytes()))
     };
     named(&format!("op-{op}"), Command::SubmitJob(command))
 }

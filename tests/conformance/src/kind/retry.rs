@@ -78,24 +78,9 @@ impl World {
         let failure = Failure { kind: FailureKind::NoAgent, error: "".into() };
         let pin = AgentPin { version: VERSION, digest: DIGEST };
         let verdict = if registered { Verdict::Accepted(pin) } else { Verdict::Refused { pin: None, failure } };
-        self.apply(Command::SubmitJob(SubmitJob {
-            id: JOB,
-            agent: agent()?,
-            verdict,
-            input: Payload::inline(given["input_data"].to_string().as_bytes()),
-            priority: given["priority"].as_i64().unwrap_or(0),
-            metadata: b"{}"[..].into(),
-            labels: Arc::default(),
-            execution_timeout: None,
-            spawner: None,
-            not_before: None,
-            bearer: false,
-            budget_nanodollars: None,
-            waits_for_node: false,
-            context: None,
-            questions: atlas_types::QuestionRule::Fail,
-            policies: Vec::new(),
-        }))
+        let input = Payload::inline(given["input_data"].to_string().as_bytes());
+        let priority = given["priority"].as_i64().unwrap_or(0);
+        self.apply(Command::SubmitJob(SubmitJob { priority, ..SubmitJob::new(JOB, agent()?, verdict, input) }))
     }
 
     /// Gives the job this retry count. The state does not allow more retries than the contract permits, so a higher

@@ -95,24 +95,8 @@ pub(super) fn agent_with_secrets(name: &str, secrets: &[&str]) -> Command {
 
 fn submission(job: u64, agent: &str, input: Payload) -> Command {
     let pin = AgentPin { version: Version { major: 1, minor: 0, patch: 0 }, digest: Digest([1; 32]) };
-    Command::SubmitJob(SubmitJob {
-        id: JobId(job),
-        agent: agent.parse().expect("a name"),
-        verdict: Verdict::Accepted(pin),
-        input,
-        priority: 0,
-        metadata: b"{}".as_slice().into(),
-        labels: Default::default(),
-        execution_timeout: None,
-        spawner: None,
-        not_before: None,
-        bearer: false,
-        budget_nanodollars: None,
-        waits_for_node: false,
-        context: None,
-        questions: atlas_types::QuestionRule::Fail,
-        policies: Vec::new(),
-    })
+    let agent = agent.parse().expect("a name");
+    Command::SubmitJob(SubmitJob::new(JobId(job), agent, Verdict::Accepted(pin), input))
 }
 
 impl Cluster {
