@@ -5,6 +5,7 @@ mod issuer;
 mod mcp;
 mod namespace;
 mod objects;
+mod request;
 mod stale;
 mod transport;
 mod unreachable;
@@ -17,20 +18,24 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use atlas_env::Env;
-use futures::StreamExt;
-use reqwest::header::{AUTHORIZATION, CONTENT_LENGTH, HeaderValue, WARNING};
-use reqwest::{Body, Method, RequestBuilder, Response, StatusCode, Url};
+use atlas_http::body::{self, BodyError};
+use atlas_http::sse::ServerEvent;
+use http::header::{ACCEPT, AUTHORIZATION, HeaderName, HeaderValue, IF_NONE_MATCH, WARNING};
+use http::{Method, Response, StatusCode};
+use http_body_util::BodyExt as _;
+use hyper::body::Incoming;
 use serde::Deserialize;
 use serde_json::Value;
+use url::Url;
 
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output::visible;
 use crate::sign_in::Renewal;
-use crate::sse::Frame;
 use crate::words;
 
-use transport::Transport;
+use request::Request;
+use transport::{Delay, Transport};
 
 pub(crate) use issuer::IssuerClient;
 pub(crate) use mcp::McpAnswer;
@@ -39,6 +44,8 @@ pub(crate) use transport::Trust;
 
 /// Largest answer that is read into memory.
 const ANSWER_BYTES_MAX: usize = 64 << 20;
+
+const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 
 /// For a body larger than this, the client sends the head of the request first and waits `ASK_FIRST` before it sends
 /// the body: by default, controllers refuse larger bodies.
@@ -51,8 +58,6 @@ type Renewed = (HeaderValue, Option<u64>);
 /// A client of one cluster, by one or more of its controllers.
 #[derive(Clone)]
 pub struct Client {
-    /// Makes requests.
-    requests: reqwest::Client,
     transport: Transport,
     servers: Vec<Url>,
     /// The index of the server that answered last.
@@ -117,9 +122,6 @@ impl Client {
 
     /// Like [`Self::new`], with the certificates that are trusted.
     pub(crate) fn trusting(list: &str, trust: &Trust) -> Result<Self, Failure> {
-        let requests = reqwest::Client::builder().no_proxy().build();
-        let requests =
-            requests.map_err(|error| Failure::usage(format!("the HTTP client could not be set up: {error}")))?;
         let servers = list.split(',').map(str::trim).filter(|server| !server.is_empty());
         let servers: Vec<Url> = servers.map(address).collect::<Result<_, _>>()?;
         if servers.is_empty() {
@@ -127,7 +129,6 @@ impl Client {
         }
         let transport = Transport::new(trust, servers.iter().any(|server| server.scheme() == "https"))?;
         Ok(Self {
-            requests,
             transport,
             servers,
             current: Arc::default(),
@@ -210,7 +211,7 @@ impl Client {
 
     /// Like [`Self::put`], but refused if there is such a document already.
     pub(crate) async fn put_new(&self, path: &[&str], query: &[(&str, &str)], body: &Value) -> Result<Value, Failure> {
-        let request = self.request(Method::PUT, path)?.header("If-None-Match", "*");
+        let request = self.request(Method::PUT, path)?.header(IF_NONE_MATCH, HeaderValue::from_static("*"));
         self.answer(request.query(query).json(body)).await
     }
 
@@ -227,12 +228,13 @@ impl Client {
         body: &Value,
         key: &str,
     ) -> Result<Value, Failure> {
-        self.answer(self.request(Method::POST, path)?.query(query).header("Idempotency-Key", key).json(body)).await
+        let request = self.request(Method::POST, path)?.query(query).header_of(IDEMPOTENCY_KEY, key)?;
+        self.answer(request.json(body)).await
     }
 
     /// Like [`Self::post`], but refused if there is already what it would make.
     pub(crate) async fn post_new(&self, path: &[&str], query: &[(&str, &str)], body: &Value) -> Result<Value, Failure> {
-        let request = self.request(Method::POST, path)?.header("If-None-Match", "*");
+        let request = self.request(Method::POST, path)?.header(IF_NONE_MATCH, HeaderValue::from_static("*"));
         self.answer(request.query(query).json(body)).await
     }
 
@@ -247,8 +249,8 @@ impl Client {
     }
 
     async fn upload(&self, path: &[&str], query: &[(&str, &str)], bytes: Vec<u8>) -> Result<Value, Failure> {
-        let request = self.request(Method::POST, path)?.query(query).header("Content-Type", "application/gzip");
-        self.answer(request.body(bytes)).await
+        let request = self.request(Method::POST, path)?.query(query);
+        self.answer(request.content("application/gzip", bytes.into())).await
     }
 
     /// Downloads bytes, piece by piece.
@@ -258,10 +260,12 @@ impl Client {
         mut each: impl FnMut(&[u8]) -> Result<(), Failure>,
     ) -> Result<(), Failure> {
         let request = self.request(Method::GET, path)?;
-        let response = self.send(request.header("Accept", "*/*, application/problem+json")).await?;
-        let mut pieces = response.bytes_stream();
-        while let Some(piece) = pieces.next().await {
-            each(&piece.map_err(|error| self.unreachable(&error))?)?;
+        let accept = HeaderValue::from_static("*/*, application/problem+json");
+        let mut body = self.send(request.header(ACCEPT, accept)).await?.into_body();
+        while let Some(frame) = body.frame().await {
+            if let Ok(piece) = frame.map_err(|error| self.unreachable(&error))?.into_data() {
+                each(&piece)?;
+            }
         }
         Ok(())
     }
@@ -271,7 +275,7 @@ impl Client {
         &self,
         path: &[&str],
         query: &[(&str, &str)],
-        mut each: impl FnMut(Frame) -> Result<bool, Failure>,
+        mut each: impl FnMut(ServerEvent) -> Result<bool, Failure>,
     ) -> Result<(), Failure> {
         let mut events = self.open(path, query).await?;
         while let Some(frame) = events.next().await? {
@@ -283,7 +287,7 @@ impl Client {
     }
 
     /// Builds an address from path segments; an id with special characters stays one segment.
-    fn request(&self, method: Method, path: &[&str]) -> Result<RequestBuilder, Failure> {
+    fn request(&self, method: Method, path: &[&str]) -> Result<Request, Failure> {
         let mut url = self.servers.first().cloned().ok_or_else(|| Failure::usage("no controller address is given"))?;
         let wrong = || Failure::usage(format!("\"{}\" is not a valid address for requests", self.base()));
         url.path_segments_mut().map_err(|()| wrong())?.pop_if_empty().extend(path);
@@ -293,15 +297,16 @@ impl Client {
         if self.stale && stale::asks(&method, path)? {
             url.query_pairs_mut().append_pair("consistency", "stale");
         }
-        let request = self.requests.request(method, url);
+        let request = Request::new(method, url);
         Ok(match &self.authorization {
-            Some(authorization) => request.header(AUTHORIZATION, authorization),
+            Some(authorization) => request.header(AUTHORIZATION, authorization.clone()),
             None => request,
         })
     }
 
-    async fn answer(&self, request: RequestBuilder) -> Result<Value, Failure> {
-        let response = self.send(request.header("Accept", "application/problem+json, application/json")).await?;
+    async fn answer(&self, request: Request) -> Result<Value, Failure> {
+        let accept = HeaderValue::from_static("application/problem+json, application/json");
+        let response = self.send(request.header(ACCEPT, accept)).await?;
         let body = self.body(response).await?;
         serde_json::from_slice(&body).map_err(Failure::answer)
     }
@@ -309,20 +314,19 @@ impl Client {
     /// Sends a request to the controller that answered last; if that controller cannot answer, to the others in turn. A
     /// request that changes something gets an idempotency key, so that the change happens once even if several
     /// controllers receive the request.
-    async fn send(&self, request: RequestBuilder) -> Result<Response, Failure> {
-        let mut request = self.with_renewed_token(request.build().map_err(|error| self.unreachable(&error))?).await?;
+    async fn send(&self, request: Request) -> Result<Response<Incoming>, Failure> {
+        let mut request = self.with_renewed_token(request).await?;
         let [_, _, ..] = &self.servers[..] else { return self.send_once(request).await };
-        if *request.method() != Method::GET && !request.headers().contains_key("Idempotency-Key") {
+        if request.method != Method::GET && !request.headers.contains_key(IDEMPOTENCY_KEY) {
             let name = format!("atlasctl-{:032x}", self.env.entropy.u128());
-            let name = name.parse().map_err(|_| Failure::usage("could not create a request id"))?;
-            request.headers_mut().insert("Idempotency-Key", name);
+            request = request.header_of(IDEMPOTENCY_KEY, &name)?;
         }
         let first = self.current.load(Ordering::Relaxed);
         let mut refused: Option<Failure> = None;
         for step in 0..self.servers.len() {
             let place = (first + step) % self.servers.len();
-            let Some(mut again) = request.try_clone() else { break };
-            aim(again.url_mut(), &self.servers[place]);
+            let mut again = request.clone();
+            aim(&mut again.url, &self.servers[place]);
             match self.send_once(again).await {
                 Err(failure) if failure.exit == Exit::Unreachable => {
                     // A refusal from a controller is more useful to the user than an unreachable controller.
@@ -340,7 +344,7 @@ impl Client {
     }
 
     /// The request with the renewed token instead of one that has ended.
-    async fn with_renewed_token(&self, mut request: reqwest::Request) -> Result<reqwest::Request, Failure> {
+    async fn with_renewed_token(&self, request: Request) -> Result<Request, Failure> {
         let Some(renewal) = &self.renewal else { return Ok(request) };
         let mut renewed = self.renewed.lock().await;
         let is_due = renewed.as_ref().map_or_else(|| renewal.is_due(), |(_, end)| renewal.is_over(*end));
@@ -348,32 +352,29 @@ impl Client {
             let (token, end) = renewal.token().await?;
             *renewed = Some((bearer(&token)?, end));
         }
-        if let Some((token, _)) = &*renewed {
-            request.headers_mut().insert(AUTHORIZATION, token.clone());
-        }
-        Ok(request)
+        Ok(match &*renewed {
+            Some((token, _)) => request.header(AUTHORIZATION, token.clone()),
+            None => request,
+        })
     }
 
-    async fn send_once(&self, mut request: reqwest::Request) -> Result<Response, Failure> {
-        let (method, url) = (request.method().clone(), request.url().clone());
+    async fn send_once(&self, mut request: Request) -> Result<Response<Incoming>, Failure> {
         let trace = format!("{:032x}", self.env.entropy.u128().max(1));
         if self.talk.trace {
             let parent = format!("00-{trace}-{:016x}-01", self.env.entropy.u64().max(1));
-            let parent = parent.parse().map_err(|_| Failure::usage("could not create a trace id"))?;
-            request.headers_mut().insert("traceparent", parent);
+            request = request.header_of(HeaderName::from_static("traceparent"), &parent)?;
         }
         let since = self.env.clock.monotonic();
-        self.ask_first(&mut request);
-        let answer = self.transport.execute(request).await;
+        let answer = self.transport.execute(&request, &self.ask_first(&request)).await;
         let took = words::milliseconds((self.env.clock.monotonic() - since).as_secs_f64() * 1000.0);
         if self.talk.trace {
             let became = answer.as_ref().map_or_else(|_| "no answer".to_owned(), |answer| answer.status().to_string());
-            tell(&format!("{method} {url} → {became} in {took}   trace {trace}"));
+            tell(&format!("{} {} → {became} in {took}   trace {trace}", request.method, request.url));
         }
         let response = match answer {
             Ok(response) => response,
             Err(error) => {
-                let explained = unreachable::explain(&error, &url, self.transport.trusts_given()).await;
+                let explained = unreachable::explain(&error, &request.url, self.transport.trusts_given()).await;
                 return Err(explained.unwrap_or_else(|| self.unreachable(&error)));
             }
         };
@@ -400,28 +401,15 @@ impl Client {
 
     /// Delays a large body, so that the controller can refuse the request by its head. If the controller closed the
     /// connection while the body is being sent, its answer would be lost.
-    fn ask_first(&self, request: &mut reqwest::Request) {
-        let body = request.body().and_then(Body::as_bytes).filter(|body| body.len() > ASK_FIRST_BYTES);
-        let Some(body) = body.map(<[u8]>::to_vec) else { return };
-        request.headers_mut().insert(CONTENT_LENGTH, HeaderValue::from(body.len()));
-        let (clock, wait) = (self.env.clock.clone(), self.ask_first);
-        let body = futures::stream::once(async move {
-            clock.sleep(wait).await;
-            Ok::<_, std::convert::Infallible>(body)
-        });
-        *request.body_mut() = Some(Body::wrap_stream(body));
+    fn ask_first(&self, request: &Request) -> Delay {
+        (request.body.len() > ASK_FIRST_BYTES).then(|| (Arc::clone(&self.env.clock), self.ask_first))
     }
 
-    async fn body(&self, response: Response) -> Result<Vec<u8>, Failure> {
-        let mut body = Vec::new();
-        let mut pieces = response.bytes_stream();
-        while let Some(piece) = pieces.next().await {
-            body.extend_from_slice(&piece.map_err(|error| self.unreachable(&error))?);
-            if body.len() > ANSWER_BYTES_MAX {
-                return Err(Failure::answer(format!("it is longer than {ANSWER_BYTES_MAX} bytes")));
-            }
-        }
-        Ok(body)
+    async fn body(&self, response: Response<Incoming>) -> Result<Vec<u8>, Failure> {
+        body::whole(&mut response.into_body(), ANSWER_BYTES_MAX).await.map_err(|error| match error {
+            BodyError::TooLarge => Failure::answer(format!("it is longer than {ANSWER_BYTES_MAX} bytes")),
+            BodyError::Broken(error) => self.unreachable(&error),
+        })
     }
 
     fn unreachable(&self, error: &(dyn std::error::Error + 'static)) -> Failure {

@@ -3,27 +3,30 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use futures::stream::{BoxStream, StreamExt, TryStreamExt};
-use reqwest::Method;
+use atlas_http::sse::ServerEvent;
+use http::Method;
+use http::header::{ACCEPT, HeaderName, HeaderValue};
+use http_body_util::BodyExt as _;
+use hyper::body::Incoming;
 
 use super::Client;
 use crate::failure::Failure;
-use crate::sse::{Frame, Reader};
+use crate::sse::Reader;
 
 /// How many times in a row a broken stream is resumed without a new event in between, with a pause before each attempt.
 const RESUMES_MAX: u32 = 20;
 const RESUME_PAUSE: Duration = Duration::from_millis(250);
 
-type Pieces = BoxStream<'static, Result<Vec<u8>, reqwest::Error>>;
+const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 
 /// An open stream of events.
 pub(crate) struct Events<'a> {
     client: &'a Client,
     path: &'a [&'a str],
     query: &'a [(&'a str, &'a str)],
-    pieces: Pieces,
+    pieces: Incoming,
     reader: Reader,
-    frames: VecDeque<Frame>,
+    frames: VecDeque<ServerEvent>,
     /// The id of the last event that was handed out.
     last: String,
     resumes: u32,
@@ -42,13 +45,13 @@ impl Client {
         Ok(Events { client: self, path, query, pieces, reader, frames, last, resumes: 0, broken: false })
     }
 
-    async fn pieces(&self, path: &[&str], query: &[(&str, &str)], last: &str) -> Result<Pieces, Failure> {
+    async fn pieces(&self, path: &[&str], query: &[(&str, &str)], last: &str) -> Result<Incoming, Failure> {
         let mut request = self.request(Method::GET, path)?.query(query);
         if !last.is_empty() {
-            request = request.header("Last-Event-ID", last);
+            request = request.header_of(LAST_EVENT_ID, last)?;
         }
-        let accepted = request.header("Accept", "text/event-stream, application/problem+json");
-        Ok(self.send(accepted).await?.bytes_stream().map_ok(|piece| piece.to_vec()).boxed())
+        let accept = HeaderValue::from_static("text/event-stream, application/problem+json");
+        Ok(self.send(request.header(ACCEPT, accept)).await?.into_body())
     }
 }
 
@@ -60,7 +63,7 @@ impl Events<'_> {
     }
 
     /// The next event; none at the end of the stream. Cancel safe: dropping the future loses no event.
-    pub(crate) async fn next(&mut self) -> Result<Option<Frame>, Failure> {
+    pub(crate) async fn next(&mut self) -> Result<Option<ServerEvent>, Failure> {
         loop {
             if let Some(frame) = self.frames.pop_front() {
                 if !frame.id.is_empty() {
@@ -74,8 +77,12 @@ impl Events<'_> {
                 self.pieces = self.client.pieces(self.path, self.query, &self.last).await?;
                 (self.reader, self.broken) = (Reader::default(), false);
             }
-            match self.pieces.next().await {
-                Some(Ok(piece)) => self.frames.extend(self.reader.push(&piece)?),
+            match self.pieces.frame().await {
+                Some(Ok(frame)) => {
+                    if let Ok(piece) = frame.into_data() {
+                        self.frames.extend(self.reader.push(&piece)?);
+                    }
+                }
                 // Resuming a stream without ids would repeat its events.
                 Some(Err(error)) if self.would_repeat() || self.resumes >= RESUMES_MAX => {
                     return Err(self.client.unreachable(&error));

@@ -2,11 +2,14 @@
 
 use std::time::Duration;
 
-use atlas_env::Env;
-use futures::StreamExt;
-use reqwest::Url;
-use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderName, HeaderValue};
+use atlas_env::{Env, chain};
+use atlas_http::body::{self, BodyError};
+use atlas_http::limited;
+use http::Method;
+use http::header::{ACCEPT, HeaderName, HeaderValue};
+use url::Url;
 
+use super::request::Request;
 use super::transport::{Transport, Trust};
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -16,27 +19,24 @@ const ANSWER_MAX: Duration = Duration::from_secs(30);
 
 /// A client of issuers. It trusts the certificates that this machine trusts, and follows no redirects.
 pub(crate) struct IssuerClient {
-    requests: reqwest::Client,
     transport: Transport,
     env: Env,
 }
 
 impl IssuerClient {
     pub(crate) fn new() -> Result<Self, Failure> {
-        let requests = reqwest::Client::builder().no_proxy().build();
-        let requests =
-            requests.map_err(|error| Failure::usage(format!("the HTTP client could not be set up: {error}")))?;
-        Ok(Self { requests, transport: Transport::new(&Trust::Machine, true)?, env: Env::system() })
+        Ok(Self { transport: Transport::new(&Trust::Machine, true)?, env: Env::system() })
     }
 
     /// Reads a page: its status and its bytes.
     pub(crate) async fn get(&self, url: &str) -> Result<(u16, Vec<u8>), Failure> {
-        self.send(url, self.requests.get(address(url)?)).await
+        self.send(url, Request::new(Method::GET, address(url)?)).await
     }
 
     /// Sends a request of a login.
     pub(crate) async fn post(&self, request: &atlas_oauth::Request) -> Result<(u16, Vec<u8>), Failure> {
-        let mut message = self.requests.post(address(&request.url)?).header(CONTENT_TYPE, request.content_type);
+        let body = request.body.expose().to_owned().into();
+        let mut message = Request::new(Method::POST, address(&request.url)?).content(request.content_type, body);
         for (name, value) in &request.headers {
             let (Ok(name), Ok(value)) = (HeaderName::try_from(name.as_str()), HeaderValue::try_from(value.as_str()))
             else {
@@ -44,31 +44,26 @@ impl IssuerClient {
             };
             message = message.header(name, value);
         }
-        self.send(&request.url, message.body(request.body.expose().to_owned())).await
+        self.send(&request.url, message).await
     }
 
-    async fn send(&self, url: &str, request: reqwest::RequestBuilder) -> Result<(u16, Vec<u8>), Failure> {
+    async fn send(&self, url: &str, request: Request) -> Result<(u16, Vec<u8>), Failure> {
         let failed = |why: &dyn std::fmt::Display| {
             Failure::new("E4002", Exit::Unreachable, format!("could not reach the issuer at {url}: {why}"))
         };
-        let request = request.header(ACCEPT, "application/json").build().map_err(|error| failed(&error))?;
+        let request = request.header(ACCEPT, HeaderValue::from_static("application/json"));
         let answered = async {
-            let response = self.transport.execute(request).await.map_err(|error| failed(&atlas_env::chain(&error)))?;
-            let (status, mut pieces) = (response.status().as_u16(), response.bytes_stream());
-            let mut body = Vec::new();
-            while let Some(piece) = pieces.next().await {
-                body.extend_from_slice(&piece.map_err(|error| failed(&error))?);
-                if body.len() > atlas_oauth::ANSWER_BYTES_MAX {
-                    return Err(failed(&"its answer is too long"));
-                }
-            }
-            Ok((status, body))
+            let sent = self.transport.execute(&request, &None).await;
+            let mut response = sent.map_err(|error| failed(&chain(&error)))?;
+            let body = body::whole(response.body_mut(), atlas_oauth::ANSWER_BYTES_MAX).await;
+            let body = body.map_err(|error| match error {
+                BodyError::TooLarge => failed(&"its answer is too long"),
+                BodyError::Broken(error) => failed(&error),
+            })?;
+            Ok::<_, Failure>((response.status().as_u16(), body))
         };
-        tokio::select! {
-            biased;
-            answer = answered => answer,
-            () = self.env.clock.sleep(ANSWER_MAX) => Err(failed(&"no answer within 30 s")),
-        }
+        let late = || Err(failed(&"no answer within 30 s"));
+        limited(&*self.env.clock, ANSWER_MAX, answered).await.unwrap_or_else(late)
     }
 }
 

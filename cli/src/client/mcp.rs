@@ -2,10 +2,12 @@
 
 use std::sync::atomic::Ordering;
 
-use futures::stream::{BoxStream, StreamExt, TryStreamExt};
-use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
-use reqwest::{Method, RequestBuilder, Response, StatusCode};
+use http::header::{ACCEPT, CONTENT_TYPE, HeaderName, HeaderValue};
+use http::{Method, Response, StatusCode};
+use http_body_util::BodyExt as _;
+use hyper::body::Incoming;
 
+use super::request::Request;
 use super::{Client, aim};
 use crate::failure::Failure;
 use crate::sse::Reader;
@@ -22,7 +24,7 @@ pub(crate) struct McpAnswer {
 }
 
 enum Messages {
-    Stream { pieces: BoxStream<'static, Result<Vec<u8>, Failure>>, reader: Reader, ready: Vec<String> },
+    Stream { client: Box<Client>, pieces: Incoming, reader: Reader, ready: Vec<String> },
     One(Option<String>),
 }
 
@@ -35,24 +37,23 @@ impl Client {
         headers: &[(&'static str, String)],
         body: Option<String>,
     ) -> Result<McpAnswer, Failure> {
-        let accept = "application/json, text/event-stream";
-        let mut request = self.request(method, &["mcp"])?.header("Accept", accept);
+        let accept = HeaderValue::from_static("application/json, text/event-stream");
+        let mut request = self.request(method, &["mcp"])?.header(ACCEPT, accept);
         if let Some(body) = body {
-            request = request.header("Content-Type", "application/json").body(body);
+            request = request.content("application/json", body.into());
         }
-        let named = headers
-            .iter()
-            .filter_map(|(name, value)| Some((HeaderName::from_static(name), HeaderValue::from_str(value).ok()?)));
-        let response = self.execute(request.headers(named.collect::<HeaderMap>())).await?;
+        for (name, value) in headers {
+            if let Ok(value) = HeaderValue::from_str(value) {
+                request = request.header(HeaderName::from_static(name), value);
+            }
+        }
+        let response = self.execute(request).await?;
         let header = |name: &HeaderName| Some(response.headers().get(name)?.to_str().ok()?.to_owned());
         let (status, session) = (response.status(), header(&SESSION));
-        let is_stream =
-            header(&reqwest::header::CONTENT_TYPE).is_some_and(|kind| kind.starts_with("text/event-stream"));
+        let is_stream = header(&CONTENT_TYPE).is_some_and(|kind| kind.starts_with("text/event-stream"));
         let messages = if is_stream {
-            let client = self.clone();
-            let pieces = response.bytes_stream().map_ok(|piece| piece.to_vec());
-            let pieces = pieces.map_err(move |error| client.unreachable(&error)).boxed();
-            Messages::Stream { pieces, reader: Reader::default(), ready: Vec::new() }
+            let (client, pieces) = (Box::new(self.clone()), response.into_body());
+            Messages::Stream { client, pieces, reader: Reader::default(), ready: Vec::new() }
         } else {
             let body = self.body(response).await?;
             Messages::One(Some(String::from_utf8_lossy(&body).trim().to_owned()).filter(|text| !text.is_empty()))
@@ -62,15 +63,15 @@ impl Client {
 
     /// Sends a request to the controller that answered last; if none can be reached there, to the others in turn. A request that may
     /// have arrived is not sent again.
-    async fn execute(&self, request: RequestBuilder) -> Result<Response, Failure> {
-        let request = self.with_renewed_token(request.build().map_err(|error| self.unreachable(&error))?).await?;
+    async fn execute(&self, request: Request) -> Result<Response<Incoming>, Failure> {
+        let request = self.with_renewed_token(request).await?;
         let first = self.current.load(Ordering::Relaxed);
         let mut refused = None;
         for step in 0..self.servers.len() {
             let place = (first + step) % self.servers.len();
-            let Some(mut again) = request.try_clone() else { break };
-            aim(again.url_mut(), &self.servers[place]);
-            match self.transport.execute(again).await {
+            let mut again = request.clone();
+            aim(&mut again.url, &self.servers[place]);
+            match self.transport.execute(&again, &None).await {
                 Ok(response) => {
                     self.current.store(place, Ordering::Relaxed);
                     return Ok(response);
@@ -88,17 +89,15 @@ impl McpAnswer {
     pub(crate) async fn next(&mut self) -> Result<Option<String>, Failure> {
         match &mut self.messages {
             Messages::One(message) => Ok(message.take()),
-            Messages::Stream { pieces, reader, ready } => loop {
+            Messages::Stream { client, pieces, reader, ready } => loop {
                 if !ready.is_empty() {
                     return Ok(Some(ready.remove(0)));
                 }
-                match pieces.next().await {
+                let Some(frame) = pieces.frame().await else { return Ok(None) };
+                if let Ok(piece) = frame.map_err(|error| client.unreachable(&error))?.into_data() {
                     // The server opens its streams with an empty event.
-                    Some(piece) => {
-                        let frames = reader.push(&piece?)?;
-                        ready.extend(frames.into_iter().map(|frame| frame.data).filter(|data| !data.trim().is_empty()));
-                    }
-                    None => return Ok(None),
+                    let events = reader.push(&piece)?.into_iter().map(|event| event.data);
+                    ready.extend(events.filter(|data| !data.trim().is_empty()));
                 }
             },
         }

@@ -1,6 +1,7 @@
 //! The namespace of requests, and writes that name the revision they replace.
 
-use reqwest::Method;
+use http::Method;
+use http::header::IF_MATCH;
 use serde_json::Value;
 
 use super::Client;
@@ -26,7 +27,7 @@ impl Client {
         body: &Value,
         revision: u64,
     ) -> Result<Value, Failure> {
-        let request = self.request(Method::PUT, path)?.query(query).header("If-Match", format!("\"{revision}\""));
+        let request = self.request(Method::PUT, path)?.query(query).header_of(IF_MATCH, &format!("\"{revision}\""))?;
         self.answer(request.json(body)).await
     }
 }

@@ -1,6 +1,6 @@
 //! `--stale`: reads that one controller answers alone, for a cluster whose majority is lost.
 
-use reqwest::Method;
+use http::Method;
 
 use crate::failure::Failure;
 

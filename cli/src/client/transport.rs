@@ -1,18 +1,24 @@
 //! Sends requests, over TLS where an address begins with `https://`.
 
+use std::convert::Infallible;
 use std::error::Error as _;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
+use atlas_env::Clock;
+use atlas_http::{ConnectOptions, Connector, Dial, Proxy, Trust as Authorities, Versions, pool};
+use bytes::Bytes;
+use futures::FutureExt as _;
+use http::Response;
+use http::header::CONTENT_LENGTH;
+use http_body_util::combinators::UnsyncBoxBody;
+use http_body_util::{BodyExt as _, Full, StreamBody};
+use hyper::body::{Frame, Incoming};
 use hyper_util::client::legacy;
-use hyper_util::client::legacy::connect::HttpConnector;
-use hyper_util::rt::{TokioExecutor, TokioTimer};
-use reqwest::{Body, Request, Response};
-use rustls::{ClientConfig, RootCertStore};
 
+use super::request::Request;
 use crate::failure::Failure;
 
 #[cfg(test)]
@@ -21,6 +27,9 @@ mod tests;
 /// How long a controller may take to accept a connection, in each attempt. One address may lead to several controllers, as that of a
 /// Service of Kubernetes, which names a controller for a moment after it is gone: another attempt finds another one.
 const CONNECT_TIMEOUTS: [Duration; 3] = [Duration::from_secs(1), Duration::from_secs(1), Duration::from_secs(3)];
+
+/// How long an unused connection stays open.
+const IDLE_TIMEOUT: Duration = Duration::from_secs(90);
 
 /// Which certificates of controllers are trusted.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -34,7 +43,8 @@ pub(crate) enum Trust {
     Text(String),
 }
 
-type Sender = legacy::Client<HttpsConnector<HttpConnector>, Body>;
+type Body = UnsyncBoxBody<Bytes, Infallible>;
+type Sender = legacy::Client<Connector, Body>;
 
 /// Sends requests: one sender for each attempt to connect. The first keeps the connections.
 #[derive(Clone)]
@@ -44,11 +54,14 @@ pub(super) struct Transport {
     trusts_given: bool,
 }
 
+/// Waits between the head of a request and its body.
+pub(super) type Delay = Option<(Arc<dyn Clock>, Duration)>;
+
 /// Why a request was not answered.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Unanswered {
     #[error("the request cannot be sent")]
-    Request(#[source] reqwest::Error),
+    Request(#[source] http::uri::InvalidUri),
     #[error("the request was not answered")]
     Send(#[source] legacy::Error),
 }
@@ -80,13 +93,9 @@ impl Transport {
     }
 
     fn with_timeouts(trust: &Trust, tls: bool, timeouts: [Duration; CONNECT_TIMEOUTS.len()]) -> Result<Self, Failure> {
-        let roots = if tls { roots(trust)? } else { RootCertStore::empty() };
-        let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let config = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
-        let config = config.map_err(|error| Failure::usage(format!("TLS could not be set up: {error}")))?;
-        let config = config.with_root_certificates(roots).with_no_client_auth();
-        let senders = timeouts.map(|timeout| sender(config.clone(), timeout));
-        Ok(Self { senders, trusts_given: *trust != Trust::Machine })
+        let authorities = if tls { authorities(trust)? } else { Authorities::only([]) };
+        let [first, second, third] = timeouts.map(|timeout| sender(&authorities, timeout));
+        Ok(Self { senders: [first?, second?, third?], trusts_given: *trust != Trust::Machine })
     }
 
     /// Whether the user gave the certificates to trust.
@@ -94,61 +103,73 @@ impl Transport {
         self.trusts_given
     }
 
-    /// Sends a request and waits for the head of its answer.
-    pub(super) async fn execute(&self, request: Request) -> Result<Response, Unanswered> {
+    /// Sends a request and waits for the head of its answer. With a delay, the body follows the head after that time.
+    pub(super) async fn execute(&self, request: &Request, delay: &Delay) -> Result<Response<Incoming>, Unanswered> {
         let [hasty @ .., patient] = &self.senders;
         for sender in hasty {
-            // A body that is made as it is sent exists once.
-            let Some(request) = request.try_clone() else { break };
-            match send(sender, request).await {
+            match send(sender, request, delay).await {
                 Err(unanswered) if unanswered.is_silence() => {}
                 answer => return answer,
             }
         }
-        send(patient, request).await
+        send(patient, request, delay).await
     }
 }
 
-fn sender(config: ClientConfig, timeout: Duration) -> Sender {
+fn sender(trust: &Authorities, timeout: Duration) -> Result<Sender, Failure> {
     // A proxy could not reach a controller on the loopback interface, so there is none.
-    let mut connector = HttpConnector::new();
-    connector.set_connect_timeout(Some(timeout));
-    connector.enforce_http(false);
-    connector.set_nodelay(true);
-    let connector =
-        HttpsConnectorBuilder::new().with_tls_config(config).https_or_http().enable_http1().wrap_connector(connector);
-    legacy::Client::builder(TokioExecutor::new()).pool_timer(TokioTimer::new()).build(connector)
+    let (dial, proxy) = (Dial::machine(Some(timeout)), &Proxy::Direct);
+    let connector = Connector::with(ConnectOptions { dial, proxy, trust, versions: Versions::One, limit: None });
+    let connector = connector.map_err(|error| Failure::usage(format!("TLS could not be set up: {error}")))?;
+    Ok(pool(connector, IDLE_TIMEOUT))
 }
 
-async fn send(sender: &Sender, request: Request) -> Result<Response, Unanswered> {
-    let request = http::Request::try_from(request).map_err(Unanswered::Request)?;
-    let answer = sender.request(request).await.map_err(Unanswered::Send)?;
-    Ok(Response::from(answer.map(Body::wrap)))
+async fn send(sender: &Sender, request: &Request, delay: &Delay) -> Result<Response<Incoming>, Unanswered> {
+    let body = request.body.clone();
+    let (length, body) = match delay.clone() {
+        None => (None, Full::new(body).boxed_unsync()),
+        Some((clock, wait)) => {
+            let length = body.len();
+            let late = async move {
+                clock.sleep(wait).await;
+                Ok::<_, Infallible>(Frame::data(body))
+            };
+            (Some(length), StreamBody::new(late.into_stream()).boxed_unsync())
+        }
+    };
+    let mut message = http::Request::new(body);
+    *message.method_mut() = request.method.clone();
+    *message.uri_mut() = request.uri().map_err(Unanswered::Request)?;
+    *message.headers_mut() = request.headers.clone();
+    if let Some(length) = length {
+        message.headers_mut().insert(CONTENT_LENGTH, length.into());
+    }
+    sender.request(message).await.map_err(Unanswered::Send)
 }
 
-fn roots(trust: &Trust) -> Result<RootCertStore, Failure> {
-    let mut roots = RootCertStore::empty();
-    match trust {
+fn authorities(trust: &Trust) -> Result<Authorities, Failure> {
+    let certificates = match trust {
+        // Certificates that cannot be used are left out, as other programs do.
+        Trust::Machine => return Ok(Authorities::default()),
         Trust::File(path) => {
-            for certificate in certificates(path)? {
-                let added = roots.add(certificate);
-                added.map_err(|error| Failure::usage(format!("\"{}\": {error}", path.display())))?;
+            let certificates = certificates(path)?;
+            for certificate in &certificates {
+                let usable = Authorities::check(certificate);
+                usable.map_err(|error| Failure::usage(format!("\"{}\": {error}", path.display())))?;
             }
+            certificates
         }
         Trust::Text(text) => {
             let wrong =
                 || Failure::usage("the certificate of the context cannot be used").with_next("add the context again");
-            for certificate in atlas_tls::certificates_of(text).ok_or_else(wrong)? {
-                roots.add(certificate).map_err(|_| wrong())?;
+            let certificates = atlas_tls::certificates_of(text).ok_or_else(wrong)?;
+            if certificates.iter().any(|certificate| Authorities::check(certificate).is_err()) {
+                return Err(wrong());
             }
+            certificates
         }
-        Trust::Machine => {
-            // Certificates that cannot be used are left out, as other programs do.
-            let found = rustls_native_certs::load_native_certs();
-            roots.add_parsable_certificates(found.certs);
-        }
-    }
-    Ok(roots)
+    };
+    Ok(Authorities::only(certificates))
 }
 
 fn certificates(path: &Path) -> Result<Vec<rustls::pki_types::CertificateDer<'static>>, Failure> {

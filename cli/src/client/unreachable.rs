@@ -4,10 +4,10 @@ use std::error::Error;
 use std::io;
 use std::time::Duration;
 
-use reqwest::Url;
 use rustls::CertificateError;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
+use url::Url;
 
 use crate::exit::Exit;
 use crate::failure::Failure;

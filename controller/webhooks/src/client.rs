@@ -4,27 +4,23 @@ mod exchange;
 
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 use atlas_env::{Net, chain};
+use atlas_http::{ConnectOptions, Connector, Dial, Proxy, Trust, Versions, body};
 use bytes::Bytes;
 use http::header::{CONTENT_TYPE, HOST, HeaderName, USER_AGENT};
-use http::uri::Scheme;
 use http::{Method, Request, StatusCode, Uri};
-use http_body_util::{BodyExt, Full, Limited};
+use http_body_util::Full;
 use hyper::client::conn::http1::{SendRequest, handshake};
-use hyper_rustls::{ConfigBuilderExt, HttpsConnector};
-use rustls::ClientConfig;
 use tower::ServiceExt;
 
-use crate::connector::Connector;
+use crate::addresses::screen;
 pub use exchange::{Exchange, HttpAnswer, OutgoingBody};
 
 /// The most bytes of an answer that are read; a connection with a longer one is closed.
 const ANSWER_BYTES_MAX: usize = 16 << 10;
-
-const AGENT: &str = concat!("atlas/", env!("CARGO_PKG_VERSION"));
 
 /// Why a request failed, for the status of the webhook. Neither the answer's body nor anything that was sent is part of it.
 #[derive(Debug, thiserror::Error)]
@@ -46,15 +42,14 @@ pub(crate) enum SendError {
 /// Connects to receivers by HTTP and by TLS. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct Client {
-    connector: Connector,
-    /// Made for the first receiver that wants TLS. A machine may have no root certificates, and then TLS is refused.
-    tls: Arc<OnceLock<Result<Arc<ClientConfig>, String>>>,
+    net: Arc<dyn Net>,
+    trust: Trust,
 }
 
 impl Client {
     /// A client that trusts the certificates that the system trusts.
     pub(crate) fn new(net: Arc<dyn Net>) -> Self {
-        Self { connector: Connector { net }, tls: Arc::default() }
+        Self { net, trust: Trust::default() }
     }
 
     /// A receiver to which nothing is connected yet.
@@ -65,23 +60,19 @@ impl Client {
     }
 
     async fn connect(&self, uri: Uri) -> Result<Open, SendError> {
-        if uri.scheme() != Some(&Scheme::HTTPS) {
-            let opened = self.connector.clone().oneshot(uri).await;
-            return Open::over(opened.map_err(|error| SendError::Connect(chain(&error)))?).await;
-        }
-        let tls = self.tls.get_or_init(|| system_tls().map(Arc::new)).clone().map_err(SendError::Connect)?;
-        let opened = HttpsConnector::from((self.connector.clone(), tls)).oneshot(uri).await;
+        let options = ConnectOptions {
+            dial: Dial::net(Arc::clone(&self.net), screen),
+            proxy: &Proxy::Direct,
+            trust: &self.trust,
+            versions: Versions::One,
+            limit: None,
+        };
+        let opened = match Connector::with(options) {
+            Ok(connector) => connector.oneshot(uri).await,
+            Err(error) => Err(error),
+        };
         Open::over(opened.map_err(|error| SendError::Connect(chain(&*error)))?).await
     }
-}
-
-/// TLS with the root certificates of the system.
-fn system_tls() -> Result<ClientConfig, String> {
-    let builder = ClientConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()));
-    let builder = builder.with_safe_default_protocol_versions().map_err(|error| chain(&error))?;
-    let builder = builder.with_native_roots();
-    let builder = builder.map_err(|error| format!("the system's root certificates: {}", chain(&error)))?;
-    Ok(builder.with_no_client_auth())
 }
 
 /// One receiver.
@@ -128,7 +119,7 @@ impl Receiver {
     fn request(&self, headers: &[(HeaderName, String)], body: Bytes) -> Result<Request<Full<Bytes>>, SendError> {
         let target = self.uri.path_and_query().map_or("/", |path| path.as_str());
         let mut request = Request::builder().method(Method::POST).uri(target);
-        request = request.header(HOST, &self.authority).header(USER_AGENT, AGENT);
+        request = request.header(HOST, &self.authority).header(USER_AGENT, atlas_http::USER_AGENT);
         request = request.header(CONTENT_TYPE, "application/json");
         for (name, value) in headers {
             request = request.header(name, value);
@@ -176,39 +167,35 @@ async fn answer(
     sender.ready().await?;
     let answer = sender.send_request(request).await?;
     let status = answer.status();
-    let complete = Limited::new(answer.into_body(), ANSWER_BYTES_MAX).collect().await.is_ok();
+    let complete = body::whole(&mut answer.into_body(), ANSWER_BYTES_MAX).await.is_ok();
     Ok((status, complete))
 }
 
 #[cfg(test)]
 mod tests {
     use atlas_env::{Env, Listener};
+    use rustls::ServerConfig;
     use rustls::pki_types::PrivateKeyDer;
-    use rustls::{RootCertStore, ServerConfig};
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
     use tokio_rustls::TlsAcceptor;
 
     use super::*;
 
     /// A receiver that accepts one request by TLS for `localhost`, and what a client needs to trust it.
-    async fn secure() -> (String, ClientConfig) {
+    async fn secure() -> (String, Trust) {
         let made = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).expect("a certificate");
         let certificate = made.cert.der().clone();
         let key = PrivateKeyDer::Pkcs8(made.signing_key.serialize_der().into());
-        let provider = || Arc::new(rustls::crypto::ring::default_provider());
-        let server = ServerConfig::builder_with_provider(provider()).with_safe_default_protocol_versions();
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let server = ServerConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
         let server = server.expect("versions").with_no_client_auth();
         let server = server.with_single_cert(vec![certificate.clone()], key).expect("a key");
-        let mut roots = RootCertStore::empty();
-        roots.add(certificate).expect("a root");
-        let client = ClientConfig::builder_with_provider(provider()).with_safe_default_protocol_versions();
-        let client = client.expect("versions").with_root_certificates(roots).with_no_client_auth();
 
         let env = Env::system();
         let listener = env.net.listen(([127, 0, 0, 1], 0).into()).await.expect("a free port");
         let port = listener.local_addr().expect("an address").port();
         let _serving = env.spawn("receiver", serve(listener, TlsAcceptor::from(Arc::new(server))));
-        (format!("https://localhost:{port}/"), client)
+        (format!("https://localhost:{port}/"), Trust::only([certificate]))
     }
 
     async fn serve(listener: Box<dyn Listener>, acceptor: TlsAcceptor) {
@@ -226,10 +213,9 @@ mod tests {
 
     #[tokio::test]
     async fn tls_is_used_with_certificates_that_are_trusted() {
-        let (url, trusted) = secure().await;
+        let (url, trust) = secure().await;
         let net = Env::system().net;
-        let trusting = Client::new(net.clone());
-        trusting.tls.set(Ok(Arc::new(trusted))).expect("nothing was sent yet");
+        let trusting = Client { net: net.clone(), trust };
         post(&trusting, &url).await.expect("it is trusted");
         let error = post(&Client::new(net.clone()), &url).await.expect_err("nobody vouches for it");
         assert!(error.to_string().contains("certificate"), "{error}");

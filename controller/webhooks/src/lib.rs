@@ -11,9 +11,9 @@
 //!
 //! This crate decides nothing about the state and keeps no events: it reads them from `atlas-service`.
 
+mod addresses;
 mod backoff;
 mod client;
-mod connector;
 mod delivery;
 mod dispatcher;
 mod message;

@@ -27,7 +27,7 @@ async fn full() -> (TcpListener, SocketAddr, Vec<TcpStream>) {
 
 fn request(address: SocketAddr) -> Request {
     let url = format!("http://{address}/").parse().expect("an address");
-    Request::new(reqwest::Method::GET, url)
+    Request::new(http::Method::GET, url)
 }
 
 #[tokio::test]
@@ -47,7 +47,8 @@ async fn a_connection_that_nobody_accepts_is_tried_again() {
             }
         }
     };
-    let (answer, ()) = futures::join!(transport.execute(request(address)), serve);
+    let request = request(address);
+    let (answer, ()) = futures::join!(transport.execute(&request, &None), serve);
     assert_eq!(answer.expect("an answer").status(), 204);
 }
 
@@ -55,9 +56,9 @@ async fn a_connection_that_nobody_accepts_is_tried_again() {
 async fn silence_is_no_refusal() {
     let (_listener, address, _waiting) = full().await;
     let transport = Transport::with_timeouts(&Trust::Machine, false, [SHORT; 3]).expect("a transport");
-    let silent = transport.execute(request(address)).await.expect_err("nobody accepts");
+    let silent = transport.execute(&request(address), &None).await.expect_err("nobody accepts");
     assert!(silent.is_connect() && silent.is_silence(), "{silent:?}");
     let closed = "127.0.0.1:1".parse().expect("an address");
-    let refused = transport.execute(request(closed)).await.expect_err("nobody listens");
+    let refused = transport.execute(&request(closed), &None).await.expect_err("nobody listens");
     assert!(refused.is_connect() && !refused.is_silence(), "{refused:?}");
 }

@@ -2,7 +2,11 @@
 
 use std::time::Duration;
 
+use atlas_env::Env;
+use atlas_http::{ConnectOptions, Connector, Dial, Proxy, Trust, Versions, body, limited, pool};
+use bytes::Bytes;
 use futures::future::join_all;
+use http_body_util::Empty;
 use serde_json::Value;
 
 /// The usual ports of servers that speak the protocol of OpenAI's chat completions.
@@ -50,15 +54,16 @@ pub(super) async fn find() -> Vec<LocalModel> {
 
 /// None if no server answers, or something else than a list of models.
 async fn ask(program: &'static str, base: String) -> Option<LocalModel> {
-    let client = reqwest::Client::builder().no_proxy().timeout(ANSWER_MAX).build().ok()?;
-    let mut response = client.get(format!("{base}/models")).send().await.ok()?.error_for_status().ok()?;
-    let mut body = Vec::new();
-    while let Some(piece) = response.chunk().await.ok()? {
-        if body.len() + piece.len() > BYTES_MAX {
-            return None;
-        }
-        body.extend_from_slice(&piece);
-    }
+    let (dial, proxy, trust) = (Dial::machine(None), &Proxy::Direct, &Trust::only([]));
+    let connector =
+        Connector::with(ConnectOptions { dial, proxy, trust, versions: Versions::One, limit: None }).ok()?;
+    let client = pool::<Empty<Bytes>>(connector, ANSWER_MAX);
+    let address = format!("{base}/models").parse().ok()?;
+    let answered = async {
+        let mut response = client.get(address).await.ok().filter(|response| response.status().is_success())?;
+        body::whole(response.body_mut(), BYTES_MAX).await.ok()
+    };
+    let body = limited(&*Env::system().clock, ANSWER_MAX, answered).await??;
     let answer: Value = serde_json::from_slice(&body).ok()?;
     let models: Vec<&str> = answer["data"].as_array()?.iter().filter_map(|model| model["id"].as_str()).collect();
     let model = models.first().filter(|model| is_plain(model))?;

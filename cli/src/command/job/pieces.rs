@@ -73,7 +73,7 @@ pub(crate) async fn follow(
     mut each: impl FnMut(&str, &str) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
     let path = ["api", "jobs", id, "logs"];
-    client.events(&path, &[("deltas", "true")], |frame| each(&frame.event, &frame.data).map(|()| true)).await
+    client.events(&path, &[("deltas", "true")], |frame| each(&frame.name, &frame.data).map(|()| true)).await
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! `atlasctl mcp check`: asks the gateway in each version of the protocol, as clients of that version do.
 
-use reqwest::Method;
+use http::Method;
 use serde_json::{Value, json};
 
 use super::envelope::Session;

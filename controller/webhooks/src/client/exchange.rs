@@ -4,13 +4,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use atlas_env::{Net, chain};
+use atlas_http::body;
 use bytes::Bytes;
 use http::header::{ACCEPT, CONTENT_TYPE, HOST, USER_AGENT, WWW_AUTHENTICATE};
 use http::request::Builder;
 use http::{Method, Request, Uri};
-use http_body_util::{BodyExt, Full, Limited};
+use http_body_util::Full;
 
-use super::{AGENT, Client, Open, SendError};
+use super::{Client, Open, SendError};
 
 /// What an address answered.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -73,7 +74,7 @@ impl Exchange {
         let uri: Uri = url.parse().map_err(|_| SendError::Url)?;
         let authority = uri.authority().ok_or(SendError::Url)?.as_str().to_owned();
         let target = uri.path_and_query().map_or("/", |path| path.as_str());
-        let request = request.uri(target).header(HOST, authority).header(USER_AGENT, AGENT);
+        let request = request.uri(target).header(HOST, authority).header(USER_AGENT, atlas_http::USER_AGENT);
         let request = request.header(ACCEPT, "application/json");
         let request = request.body(Full::new(body)).map_err(|_| SendError::Url)?;
         let Open { mut sender, connection } = self.client.connect(uri).await?;
@@ -91,9 +92,9 @@ impl Exchange {
                 // It may have no end, and nobody asked for events.
                 return Ok(HttpAnswer { status, challenge, body: Bytes::new() });
             }
-            let body = Limited::new(answer.into_body(), self.answer_bytes_max).collect().await;
-            let body = body.map_err(|error| SendError::Exchange(chain(&*error)))?.to_bytes();
-            Ok(HttpAnswer { status, challenge, body })
+            let body = body::whole(&mut answer.into_body(), self.answer_bytes_max).await;
+            let body = body.map_err(|error| SendError::Exchange(chain(&error)))?;
+            Ok(HttpAnswer { status, challenge, body: body.into() })
         };
         tokio::pin!(answer);
         tokio::select! {
