@@ -1,4 +1,4 @@
-//! Rounds of journaled work: calls of models, calls of MCP servers, and tool calls at the same time. Agents that are a model in a loop, graphs
+//! Rounds of journaled work: model calls, calls of MCP servers, and tool calls at the same time. Agents that are a model in a loop, graphs
 //! and programs make them alike: what is recorded is used, and what is done is recorded first ([`once`], [`at_most_once`]).
 
 pub(super) mod caller;

@@ -83,7 +83,7 @@ async fn check(name: &str, files: &[(&str, &str)], output: &str) {
     let steps = golden(name, &mut scene, &attempt).await;
     std::fs::remove_file(&notes).ok();
     let kinds = |steps: &[Arc<Step>]| steps.iter().map(|step| (step.kind, step.key)).collect::<Vec<_>>();
-    let tools = steps.iter().position(|step| step.kind == StepKind::Tools).expect("calls of tools");
+    let tools = steps.iter().position(|step| step.kind == StepKind::Tools).expect("tool calls");
     for length in [steps.len(), tools + 1] {
         scene.journal.steps = steps[..length].to_vec();
         let second = attempt(scene.attempt(2, "{}"));
