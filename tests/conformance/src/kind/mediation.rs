@@ -1,8 +1,8 @@
 //! Mediation between two agents, the similarity of names, and the conversion by a model.
 
 use atlas_mediation::{
-    ATTEMPTS_MAX, Bridge, Coercion, Context, MediationResult, MediationError, Plan, Report, extract_json, mediate, similarity,
-    tokenize,
+    ATTEMPTS_MAX, Bridge, Coercion, Context, MediationError, MediationResult, Plan, Report, extract_json, mediate,
+    similarity, tokenize,
 };
 use serde_json::{Map, Value, json};
 
@@ -26,7 +26,9 @@ pub(super) fn mediation(row: &Row) -> Judged {
     let (report, outcome) = mediate(plan(row, &context), &data(row)?);
     let (data, error, strategy) = match outcome {
         Ok(MediationResult::Data(data)) => (Value::Object(data), String::new(), report.level.strategy()),
-        Ok(MediationResult::NeedsModel) => (Value::Null, MediationError::NoStrategy(report.level.as_str()).to_string(), ""),
+        Ok(MediationResult::NeedsModel) => {
+            (Value::Null, MediationError::NoStrategy(report.level.as_str()).to_string(), "")
+        }
         Err(error @ MediationError::Failed { strategy, .. }) => (Value::Null, error.to_string(), strategy),
         Err(error) => (Value::Null, error.to_string(), ""),
     };

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use atlas_contract::yaml;
 use atlas_model::{Answer, CallError, CallErrorKind, Message, Part, ToolCall, Usage};
 use atlas_turn::{
-    AutoContinue, AutoContinueLayer, Effect, Event, Limits, OfferedTool, Plan, Planner, Settings, TodoList, Turn,
-    NoChecks, todo,
+    AutoContinue, AutoContinueLayer, Effect, Event, Limits, NoChecks, OfferedTool, Plan, Planner, Settings, TodoList,
+    Turn, todo,
 };
 use serde_json::{Map, Value, json};
 

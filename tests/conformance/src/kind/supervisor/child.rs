@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use atlas_loki_agent::Config;
 use atlas_model::{Message, Tool, ToolCall};
 use atlas_supervisor::{HelperOutcome, Tree, WaitCause, supervisor_tools, teammate_tools, user_tools};
-use atlas_turn::{AutoContinue, Effect, Event, Limits, OfferedTool, Plan, ToolReturn, Settings, Turn, NoChecks, todo};
+use atlas_turn::{AutoContinue, Effect, Event, Limits, NoChecks, OfferedTool, Plan, Settings, ToolReturn, Turn, todo};
 use serde_json::{Value, json};
 
 use crate::kind::todo::reply;
