@@ -2,6 +2,7 @@
 //! can be read without it. Namespace, name and version are authenticated: a sealed value cannot be moved to another secret.
 
 use std::fmt;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -19,7 +20,7 @@ const KEY_BYTES: usize = 32;
 const NONCE_BYTES: usize = 24;
 
 /// The largest file of keys.
-const FILE_BYTES_MAX: usize = 64 << 10;
+const FILE_BYTES_MAX: u64 = 64 << 10;
 
 /// Why there are no keys.
 #[derive(Debug, thiserror::Error)]
@@ -28,6 +29,8 @@ pub enum KeyError {
         "could not read the key of secrets in \"{path}\"; make one: (umask 077; head -c 32 /dev/urandom | base64 > {path})"
     )]
     Read { path: PathBuf, source: std::io::Error },
+    #[error("could not read the key file \"{path}\": it has one key per line, in base64, and at most 64 KiB")]
+    Content { path: PathBuf, source: std::io::Error },
     #[error("line {line} of the key file \"{path}\" is not 32 bytes in base64")]
     Malformed { path: PathBuf, line: usize },
     #[error("the key file \"{path}\" contains no key")]
@@ -77,9 +80,11 @@ impl Keys {
         if mode & 0o007 != 0 {
             return Err(KeyError::Readable { path: path.to_owned() });
         }
-        let bytes = Zeroizing::new(std::fs::read(&real).map_err(failed)?);
-        let text = std::str::from_utf8(&bytes[..bytes.len().min(FILE_BYTES_MAX)]).unwrap_or_default();
-        Self::parse(path, text)
+        let text = atlas_env::read_text(&real, FILE_BYTES_MAX).map_err(|source| match source.kind() {
+            ErrorKind::FileTooLarge | ErrorKind::InvalidData => KeyError::Content { path: path.to_owned(), source },
+            _ => failed(source),
+        })?;
+        Self::parse(path, &Zeroizing::new(text))
     }
 
     fn parse(path: &Path, text: &str) -> Result<Self, KeyError> {
@@ -188,12 +193,12 @@ mod tests {
         let path = prepare(dir.path());
         let shown = match Keys::read(&path, &dir.path().join("data")) {
             Ok(keys) => format!("{keys:?}"),
-            Err(error) => error.to_string().replace(&dir.path().display().to_string(), "DIR"),
+            Err(error) => atlas_env::chain(&error).replace(&dir.path().display().to_string(), "DIR"),
         };
         expected.assert_eq(&shown);
     }
 
-    fn write(path: PathBuf, text: &str, mode: u32) -> PathBuf {
+    fn write(path: PathBuf, text: impl AsRef<[u8]>, mode: u32) -> PathBuf {
         std::fs::write(&path, text).expect("a file");
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).expect("permissions");
         path
@@ -206,7 +211,7 @@ mod tests {
         check(
             |dir| dir.join("missing"),
             &expect![[
-                r#"could not read the key of secrets in "DIR/missing"; make one: (umask 077; head -c 32 /dev/urandom | base64 > DIR/missing)"#
+                r#"could not read the key of secrets in "DIR/missing"; make one: (umask 077; head -c 32 /dev/urandom | base64 > DIR/missing): No such file or directory (os error 2)"#
             ]],
         );
         check(
@@ -217,6 +222,19 @@ mod tests {
             |dir| write(dir.join("data/key"), &good, 0o600),
             &expect![[
                 r#"the key file "DIR/data/key" is in the data directory, so a copy of the data would contain the key; move it"#
+            ]],
+        );
+        let long = format!("{good}\n").repeat(2_000);
+        check(
+            |dir| write(dir.join("key"), &long, 0o600),
+            &expect![[
+                r#"could not read the key file "DIR/key": it has one key per line, in base64, and at most 64 KiB: it is larger than 65536 bytes"#
+            ]],
+        );
+        check(
+            |dir| write(dir.join("key"), b"# \xff\n", 0o600),
+            &expect![[
+                r#"could not read the key file "DIR/key": it has one key per line, in base64, and at most 64 KiB: line 1 is not UTF-8"#
             ]],
         );
         check(|dir| write(dir.join("key"), "# none\n", 0o600), &expect![[r#"the key file "DIR/key" contains no key"#]]);

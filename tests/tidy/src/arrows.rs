@@ -36,7 +36,7 @@ const ARROWS: &[(&str, &str)] = &[
     ("atlas-lines", "artifacts desk raft types"),
     ("atlas-trail", "api artifacts audit desk format raft state types"),
     ("atlas-identity", "access api desk mcp-spec model objects oidc state types"),
-    ("atlas-vault", "artifacts desk mcp-spec model oauth objects secrets state types"),
+    ("atlas-vault", "artifacts desk env mcp-spec model oauth objects secrets state types"),
     ("atlas-upkeep", "artifacts desk history raft state types"),
     ("atlas-platform", "desk duty history limiter model raft state telemetry types"),
     ("atlas-records", "api contract desk duty format history identity lines model package platform state types"),
