@@ -37,8 +37,8 @@ pub struct Fork {
 }
 
 /// Members of a job's metadata that Atlas adds for people: the type of an exception whose text means nothing alone, the code of an
-/// error whose text is that of another service, where an output breaks its schema, why a model was stopped, which limits were enforced, which models could be reached, and who called a
-/// skill. Clients of Atlas for Python do not see them.
+/// error whose text is that of another service, where an output breaks its schema, why a model was stopped, which limits were
+/// enforced, which models could be reached, and who called a skill. Clients of Atlas for Python do not see them.
 pub const METADATA_OURS: [&str; 11] = [
     "_error_type",
     "_error_why",
@@ -111,7 +111,7 @@ pub struct Job {
     pub attempt: Attempt,
     /// How many of its leases ended because it parked. All others that ended without an end of the job were lost.
     pub parks: u32,
-    /// Execution time of the attempts that parked.
+    /// How long the attempts that parked have run.
     pub used: Micros,
     /// What it waits for while it is parked.
     pub parked: Option<Arc<Parked>>,
@@ -135,7 +135,7 @@ pub struct Job {
     pub metadata: Arc<[u8]>,
     /// Free-form labels.
     pub labels: Arc<BTreeMap<String, String>>,
-    /// Overrides the contract's execution timeout.
+    /// Overrides the contract's timeout of an attempt.
     pub execution_timeout: Option<Micros>,
     /// Who asked.
     pub principal: Principal,
@@ -254,11 +254,15 @@ impl Job {
 
     /// Bytes that it has in the state beside its labels.
     pub fn inline_bytes(&self) -> u64 {
-        let payloads = [Some(&self.input), self.output.as_ref(), self.stream.as_ref(), self.context.as_ref()];
-        let payloads: u64 = payloads.into_iter().flatten().map(Payload::inline_bytes).sum();
-        let journal = self.journal.as_ref().map_or(0, |journal| journal.bytes());
+        let made: u64 = [&self.output, &self.stream].into_iter().flatten().map(Payload::inline_bytes).sum();
+        self.asked_bytes() + made + self.journal.as_ref().map_or(0, |journal| journal.bytes())
+    }
+
+    /// The bytes among these with which another job for the same work begins.
+    pub fn asked_bytes(&self) -> u64 {
+        let context = self.context.as_ref().map_or(0, Payload::inline_bytes);
         let title = self.title.as_ref().map_or(0, |title| title.len() as u64);
-        payloads + journal + title + self.metadata.len() as u64
+        self.input.inline_bytes() + context + title + self.metadata.len() as u64
     }
 
     /// Whether it is a job of the cluster itself, in which an orchestrator is called. It is in a namespace of its own and does not count as a job of
@@ -318,7 +322,7 @@ impl Job {
         self.attempt.0.saturating_sub(self.parks)
     }
 
-    /// Execution time that its next or present attempt has left; none without a version.
+    /// Time that its next or present attempt has left; none without a version.
     pub fn execution_left(&self) -> Option<Micros> {
         let limit = self.execution_timeout.or(self.spec.as_ref().map(|spec| spec.timeouts.execution))?;
         // A limit of nothing could mean none to whoever runs it.
@@ -343,7 +347,7 @@ pub struct SubmitJob {
     pub metadata: Arc<[u8]>,
     /// Free-form labels.
     pub labels: Arc<BTreeMap<String, String>>,
-    /// Overrides the contract's execution timeout.
+    /// Overrides the contract's timeout of an attempt.
     pub execution_timeout: Option<Micros>,
     /// Who spawns it; none for a client's own.
     pub spawner: Option<SpawnedBy>,

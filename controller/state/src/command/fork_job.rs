@@ -16,7 +16,7 @@ pub(super) fn apply(command: &ForkJob, change: &mut Change<'_>) -> Result<Outcom
     }
     check_id(change, command.id)?;
     check_queue(change, &job.input)?;
-    check_room(change, job.input.inline_bytes() + job.metadata.len() as u64, &job.labels)?;
+    check_room(change, job.asked_bytes(), &job.labels)?;
     let recorded = change.state.journals.get(&command.job).or(job.journal.as_ref());
     let recorded = recorded.cloned().unwrap_or_default();
     let mut journal = beginning(&recorded, command)?;
@@ -161,6 +161,21 @@ mod tests {
                 j5 steps up to 3 folded
                 j5 steps up to 4 folded
                 j5: folds [3, 4] steps  of 128 bytes
+            "#]],
+        );
+    }
+
+    #[test]
+    fn a_title_counts_again() {
+        check(
+            "level 6; agent a contract=2; node n1; config bytes=30; job j1 title=weekly-report; grant j1 n1; record j1 from=0 steps=s --
+            fork j1 j2 steps=1; config bytes=40; fork j1 j2 steps=1; fork j1 j3 steps=1",
+            expect![[r#"
+                ! the cluster's limit of 30 for payload bytes is reached
+                configured
+                j2 Submitted pending→pending Queued
+                j2 steps from 0: start
+                ! the cluster's limit of 40 for payload bytes is reached
             "#]],
         );
     }

@@ -23,7 +23,7 @@ pub(super) fn apply(command: &RetryJob, change: &mut Change<'_>) -> Result<Outco
     }
     check_id(change, command.id)?;
     check_queue(change, &job.input)?;
-    check_room(change, job.input.inline_bytes() + job.metadata.len() as u64, &job.labels)?;
+    check_room(change, job.asked_bytes(), &job.labels)?;
 
     let journal = job.journal.clone().filter(|_| command.resume);
     check_budget(change.state, journal.as_ref().map_or(0, |journal| journal.reserved_bytes()))?;
@@ -158,6 +158,20 @@ mod tests {
                 ! no such agent version
                 ! no such job: ?
                 ! no such job: j1
+            "#]],
+        );
+    }
+
+    #[test]
+    fn a_title_counts_again() {
+        check(
+            "agent a contract=2; config bytes=30; job j1 title=weekly-report; cancel j1 --
+            retry j1 j2; config bytes=40; retry j1 j2; retry j1 j3",
+            expect![[r#"
+                ! the cluster's limit of 30 for payload bytes is reached
+                configured
+                j2 Submitted pending→pending Queued
+                ! the cluster's limit of 40 for payload bytes is reached
             "#]],
         );
     }

@@ -178,7 +178,7 @@ fn check_policies(command: &SubmitJob) -> Result<(), Rejection> {
     if count > POLICIES_MAX { Err(Rejection::PayloadTooLarge { bytes }) } else { Ok(()) }
 }
 
-/// Doors send no longer titles. The bytes of a short one.
+/// Doors refuse longer titles. The bytes of a short one.
 fn check_title(command: &SubmitJob) -> Result<u64, Rejection> {
     let Some(title) = &command.title else { return Ok(0) };
     let bytes = title.len() as u64;

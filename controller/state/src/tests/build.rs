@@ -484,6 +484,7 @@ fn submit(id: JobId, words: &Words<'_>) -> SubmitJob {
         budget_nanodollars: words.text("budget").map(number),
         waits_for_node: words.or("waits", false),
         questions: words.or("questions", QuestionRule::Fail),
+        title: words.text("title").map(Into::into),
         ..atlas_kit::job(id.0).of(words.text("agent").unwrap_or("a")).submission()
     }
 }
