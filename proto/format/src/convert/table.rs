@@ -10,6 +10,8 @@ use atlas_types::{
 };
 
 use super::{fixed, labels_in, labels_out, name};
+#[cfg(test)]
+use crate::tests::{Draw, Sample};
 use crate::{FormatError, proto};
 
 /// A type that is stored in fields of the type `M`.
@@ -26,6 +28,14 @@ pub(super) trait Rule<T, M> {
     fn write(value: &T) -> M;
     /// Inward. An error names the field.
     fn read(field: &'static str, stored: M) -> Result<T, FormatError>;
+    /// Draws a value that can be stored so.
+    #[cfg(test)]
+    fn sample(draw: &mut Draw) -> T
+    where
+        T: Sample,
+    {
+        draw.value()
+    }
 }
 
 /// The conversions of a struct. A row is a field, the field that stores it, and a [`Rule`] if its type does not say how; a `part` is a
@@ -66,7 +76,7 @@ macro_rules! table {
         impl $crate::tests::Sample for $ours {
             fn sample(draw: &mut $crate::tests::Draw) -> Self {
                 Self {
-                    $($field: $crate::tests::Sample::sample(draw),)*
+                    $($field: $crate::convert::table::drawn!(draw, $theirs.$stored $(, $rule)?),)*
                     $($part: $part_type { $($inner: $crate::tests::Sample::sample(draw),)* },)*
                 }
             }
@@ -94,6 +104,24 @@ macro_rules! read {
     };
 }
 pub(super) use read;
+
+/// A sample of a field. Its rule is found by the type that stores it.
+#[cfg(test)]
+macro_rules! drawn {
+    ($draw:ident, $theirs:ident.$stored:ident) => {
+        $crate::tests::Sample::sample($draw)
+    };
+    ($draw:ident, $theirs:ident.$stored:ident, $rule:ty) => {
+        $crate::convert::table::drawn_by::<$rule, _, $crate::proto::$theirs, _>($draw, |message| &message.$stored)
+    };
+}
+#[cfg(test)]
+pub(super) use drawn;
+
+#[cfg(test)]
+pub(super) fn drawn_by<R: Rule<T, M>, T: Sample, P, M>(draw: &mut Draw, _: fn(&P) -> &M) -> T {
+    R::sample(draw)
+}
 
 /// Makes types with conversions fields: a message that must be there, and one that need not.
 macro_rules! message {
@@ -307,6 +335,14 @@ impl<T: Field<M>, M: Default + PartialEq> Rule<Option<T>, M> for EmptyIsNone {
 
     fn read(field: &'static str, stored: M) -> Result<Option<T>, FormatError> {
         if stored == M::default() { Ok(None) } else { T::read(field, stored).map(Some) }
+    }
+
+    #[cfg(test)]
+    fn sample(draw: &mut Draw) -> Option<T>
+    where
+        Option<T>: Sample,
+    {
+        draw.value::<Option<T>>().filter(|value| value.write() != M::default())
     }
 }
 

@@ -1,5 +1,7 @@
 //! Values that are not drawn field by field: those with cases, and those that their readers bound.
 
+use std::sync::Arc;
+
 use atlas_types::*;
 
 use super::{Draw, samples};
@@ -45,7 +47,8 @@ samples! {
         decider: draw.value(),
         decision: draw.value(),
         priority: draw.value(),
-        rule: draw.value(),
+        // An empty one is none.
+        rule: draw.value::<Option<Arc<str>>>().filter(|rule| !rule.is_empty()),
     },
     Wait: |draw| match draw.below(5) {
         0 => Self::Time { at: draw.value() },
