@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use atlas_types::{
-    AgentPin, Command, Door, Failure, FailureKind, Job, JobId, Namespace, Origin, Payload, Principal, Seq, SubmitJob,
-    Timestamp, Verdict,
+    AgentPin, Command, Door, Evidence, Failure, FailureKind, Job, JobId, Namespace, Origin, Payload, Principal, Seq,
+    SubmitJob, Timestamp, Verdict,
 };
 
 use crate::{digest, pin, spec};
@@ -70,7 +70,28 @@ impl JobBuilder {
 
     /// As the state has it after its submission: pending, with an agent that asks for nothing.
     pub fn pending(self) -> Job {
-        let SubmitJob { id, agent, verdict, input, priority, metadata, labels, execution_timeout, .. } = self.0;
+        // Each field by its name, as the state does it: one that is forgotten does not compile.
+        let SubmitJob {
+            id,
+            agent,
+            verdict,
+            // They say whether and when it runs, and a client's own job that is due has neither.
+            spawner: _,
+            not_before: _,
+            // Only a step has it.
+            context: _,
+            input,
+            priority,
+            metadata,
+            labels,
+            execution_timeout,
+            bearer,
+            budget_nanodollars,
+            questions,
+            policies,
+            waits_for_node,
+            title,
+        } = self.0;
         let pin = match verdict {
             Verdict::Accepted(pin) | Verdict::Asked { pin, .. } => Some(pin),
             Verdict::Refused { pin, .. } => pin,
@@ -93,6 +114,12 @@ impl JobBuilder {
             metadata,
             labels,
             execution_timeout,
+            bearer,
+            budget_nanodollars,
+            questions,
+            evidence: (!policies.is_empty()).then(|| Arc::new(Evidence { policies, ..Evidence::default() })),
+            waits_for_node,
+            title,
             ..Job::new(id, agent, input, &origin)
         }
     }

@@ -275,7 +275,7 @@ fn lease() -> Lease {
     }
 }
 
-/// A running job and a failed one; between them every field is set.
+/// A running job and a failed one, with the fields of level 1; [`job_with_wishes`] and the others have the rest.
 pub(crate) fn jobs() -> Vec<Job> {
     let running = Job {
         pin: Some(pin()),
@@ -351,6 +351,33 @@ pub(crate) fn job_with_approvals() -> Job {
         node: None,
         lease: None,
         approvals: Some(Arc::new(Approvals { all, not_before: Some(Timestamp(1_767_225_700_000_000)) })),
+        ..jobs().remove(0)
+    }
+}
+
+/// An ended job with what its submission may ask for, which an orchestrator redirected.
+pub(crate) fn job_with_wishes() -> Job {
+    let route = Route {
+        generation: EventSeq(12),
+        action: RouteAction::Redirect,
+        decider: Decider::Orchestrator,
+        priority: Some(20),
+        rule: Some("small inputs".into()),
+        asked: AgentName::new("large").expect("a name"),
+        asked_pin: Some(pin()),
+        refused: Some(failure()),
+    };
+    let model = Some(ObjectName::new("fast").expect("a name"));
+    Job {
+        journal: Some(Arc::new(journal())),
+        metadata: (*br#"{"team":"a"}"#).into(),
+        bearer: true,
+        budget_nanodollars: Some(50_000_000),
+        fork: Some(Arc::new(Fork { from: JobId(8), steps: 2, changed: true, model })),
+        questions: QuestionRule::Answer("yes".into()),
+        route: Some(Arc::new(route)),
+        waits_for_node: true,
+        title: Some("weekly report".into()),
         ..jobs().remove(0)
     }
 }

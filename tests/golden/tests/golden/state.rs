@@ -4,9 +4,10 @@ use atlas_format::{
     decode_entry, decode_job, decode_outcomes, decode_snapshot, decode_steps, encode_entry, encode_job,
     encode_outcomes, encode_snapshot, encode_steps,
 };
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use atlas_types::{Job, Parked, Request};
+use atlas_types::{AgentName, Job, JobId, Namespace, Origin, Parked, Payload, Request};
 
 use crate::files::{Golden, check, text};
 use crate::samples;
@@ -31,17 +32,49 @@ fn outcomes_read_and_write_as_ever() {
 #[test]
 fn jobs_read_and_write_as_ever() {
     let read = |bytes: &[u8]| text(decode_job(bytes).expect("a job"));
-    let golden = |(name, job)| Golden { name, bytes: encode_job(job), read };
+    let golden = |(name, job): &(&'static str, Job)| Golden { name, bytes: encode_job(job), read };
+    check("jobs", &named_jobs().iter().map(golden).collect::<Vec<_>>());
+}
+
+/// What a program does not write, no sample shows.
+#[test]
+fn every_field_of_a_job_is_set_in_a_sample() {
+    let other = Namespace::new("other").expect("a name");
+    let agent = AgentName::new("other").expect("a name");
+    let plain = fields(&Job::new(JobId(0), agent, Payload::inline(b"0"), &Origin::duty(other)));
+    let samples: Vec<_> = named_jobs().iter().map(|(_, job)| fields(job)).collect();
+    let unset = plain.iter().filter(|(name, value)| samples.iter().all(|sample| sample.get(*name) == Some(*value)));
+    assert_eq!(unset.map(|(name, _)| name.as_str()).collect::<Vec<_>>(), [""; 0]);
+}
+
+/// The fields of a job as debuggers see them.
+fn fields(job: &Job) -> BTreeMap<String, String> {
+    let shown = format!("{job:#?}");
+    let mut fields: BTreeMap<String, String> = BTreeMap::new();
+    let mut last = String::new();
+    for line in shown.lines() {
+        // Lines of its own fields, not of those below.
+        let own = line.strip_prefix("    ").filter(|line| !line.starts_with([' ', ')', '}', ']']));
+        if let Some((name, value)) = own.and_then(|line| line.split_once(": ")) {
+            last = name.to_owned();
+            fields.insert(last.clone(), value.to_owned());
+        } else if let Some(value) = fields.get_mut(&last) {
+            value.push_str(line);
+        }
+    }
+    fields
+}
+
+fn named_jobs() -> Vec<(&'static str, Job)> {
     let parked = samples::parked_job();
     let waits = Parked { token: samples::TOKEN, ..samples::parked() };
     let parked_lease = Job { parked: Some(Arc::new(waits)), ..parked.clone() };
     let jobs = samples::jobs()
         .into_iter()
         .chain([parked, parked_lease, samples::carried_job(), samples::step_job(), samples::job_with_evidence()])
-        .chain([samples::job_with_approvals()])
-        .collect::<Vec<_>>();
-    let names = ["failed", "running", "parked", "parked_lease", "carried", "step", "evidence", "approvals"];
-    check("jobs", &names.into_iter().zip(&jobs).map(golden).collect::<Vec<_>>());
+        .chain([samples::job_with_approvals(), samples::job_with_wishes()]);
+    let names = ["failed", "running", "parked", "parked_lease", "carried", "step", "evidence", "approvals", "wishes"];
+    names.into_iter().zip(jobs).collect()
 }
 
 #[test]
