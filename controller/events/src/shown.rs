@@ -118,7 +118,7 @@ fn name_of(event: &Event) -> String {
         Event::Node { node } => node.id.to_string(),
         Event::NodeRemoved { node } => node.to_string(),
         Event::ObjectPut { object } | Event::ObjectDeleted { object } => object.key.name.to_string(),
-        Event::Run { run, .. } => run.id.execution(),
+        Event::Run { run, .. } => run.id.shown(),
         Event::Configured { .. } => String::new(),
     }
 }
@@ -254,7 +254,7 @@ fn config_value(config: &ClusterConfig) -> Value {
 /// A run in an event: without its data.
 fn run_value(run: &Run) -> Value {
     json!({
-        "id": run.id.execution(),
+        "id": run.id.shown(),
         "chain_name": *run.chain,
         "namespace": run.namespace.as_str(),
         "status": run.status.as_str(),

@@ -22,7 +22,7 @@ impl Call<'_> {
                     input.map_or_else(|| Bytes::from_static(b"{}"), |input| Bytes::from(input.get().to_owned()));
                 let start = ChainStart::new(ChainSource::Named(chain), input);
                 let run = service.start_chain(&self.caller, start).await.map_err(|error| error_text(&error))?;
-                (run.execution(), true)
+                (run.shown(), true)
             }
             _ => return Err("give 'chain' to start a run, or 'id' to wait for one".to_owned()),
         };

@@ -78,7 +78,7 @@ fn metadata(run: &Run, index: usize) -> Arc<[u8]> {
     let mut metadata: Map<String, Value> = serde_json::from_slice(&run.metadata).unwrap_or_default();
     metadata.insert("_chain_name".to_owned(), json!(*run.chain));
     metadata.insert("_step_index".to_owned(), json!(index));
-    metadata.entry("_parent_trace_id").or_insert_with(|| json!(run.id.execution()));
+    metadata.entry("_parent_trace_id").or_insert_with(|| json!(run.id.shown()));
     Value::Object(metadata).to_string().into_bytes().into()
 }
 

@@ -2,7 +2,7 @@
 
 use atlas_types::RunId;
 
-/// Whether a text is the id of an execution, or the beginning of one, and not of a job.
-pub(crate) fn is_execution(id: &str) -> bool {
-    [RunId::EXECUTION, RunId::PREFIX].iter().any(|prefix| id.starts_with(prefix))
+/// Whether a text is the id of a run, or the beginning of one, and not of a job.
+pub(crate) fn is_run(id: &str) -> bool {
+    [RunId::SHOWN_PREFIX, RunId::PREFIX].iter().any(|prefix| id.starts_with(prefix))
 }

@@ -175,7 +175,8 @@ impl Service {
 
     /// The run of a complete id, or of a prefix that no other run of the namespace has.
     async fn find_run(&self, caller: &Caller, text: &str, consistency: Consistency) -> Result<Arc<Run>, Error> {
-        let digits = text.strip_prefix(RunId::EXECUTION).or_else(|| text.strip_prefix(RunId::PREFIX)).unwrap_or(text);
+        let digits =
+            text.strip_prefix(RunId::SHOWN_PREFIX).or_else(|| text.strip_prefix(RunId::PREFIX)).unwrap_or(text);
         if digits.is_empty() || digits.len() > 16 {
             return Err(Error::UnknownRun);
         }
@@ -191,8 +192,8 @@ impl Service {
             None => Ok(run),
             Some(other) => Err(Error::Malformed(format!(
                 "\"{text}\" matches several runs: {}, {}",
-                run.id.execution(),
-                other.id.execution()
+                run.id.shown(),
+                other.id.shown()
             ))),
         }
     }

@@ -53,7 +53,7 @@ pub struct Timeouts {
     pub queue: Option<Micros>,
     /// Longest start-up of a slot.
     pub startup: Micros,
-    /// Longest execution of one attempt, start-up not counted.
+    /// Longest time of one attempt, start-up not counted.
     pub execution: Micros,
 }
 

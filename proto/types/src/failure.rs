@@ -15,7 +15,7 @@ pub enum FailureKind {
     OutputInvalid,
     /// Start-up failed or took too long.
     Startup,
-    /// Execution took too long.
+    /// The attempt took too long.
     Timeout,
     /// It waited longer than its queue timeout.
     QueueTimeout,

@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::str::FromStr;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 /// Why a text is not an id of the wanted kind.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -152,7 +152,8 @@ const SYSTEM: &str = "atlas-system";
 impl Namespace {
     /// The namespace of callers that name none.
     pub fn default_namespace() -> Self {
-        Self("default".into())
+        static DEFAULT: LazyLock<Namespace> = LazyLock::new(|| Namespace("default".into()));
+        DEFAULT.clone()
     }
 
     /// The namespace of the agents that run skills. Their names follow from the contents of the packages, so that namespaces share them.
@@ -307,7 +308,7 @@ hex_id!(
     JobId, "job id", "job-"
 );
 hex_id!(
-    /// One execution of a chain or a graph. Prints as `run-` and 16 hex digits.
+    /// What a chain or a graph does once. Prints as `run-` and 16 hex digits.
     RunId, "run id", "run-"
 );
 hex_id!(
@@ -316,17 +317,17 @@ hex_id!(
 );
 
 impl RunId {
-    /// The id as clients see it, who call a run an execution (compatibility §12.4).
-    pub fn execution(self) -> String {
-        format!("{}{:016x}", Self::EXECUTION, self.0)
+    /// The id as clients see it (compatibility §12.4).
+    pub fn shown(self) -> String {
+        format!("{}{:016x}", Self::SHOWN_PREFIX, self.0)
     }
 
-    /// What [`Self::execution`] starts with.
-    pub const EXECUTION: &str = "chain-";
+    /// What [`Self::shown`] starts with.
+    pub const SHOWN_PREFIX: &str = "chain-";
 
-    /// Reads [`Self::execution`].
-    pub fn of_execution(text: &str) -> Option<Self> {
-        let digits = text.strip_prefix(Self::EXECUTION)?;
+    /// Reads [`Self::shown`].
+    pub fn of_shown(text: &str) -> Option<Self> {
+        let digits = text.strip_prefix(Self::SHOWN_PREFIX)?;
         format!("{}{digits}", Self::PREFIX).parse().ok()
     }
 }

@@ -72,7 +72,7 @@ pub struct Park {
     pub journal_length: u64,
     /// What the job waits for, at most [`WAITS_MAX`]. Empty if it waits for nothing and gives up its lease because its node drains.
     pub waits: Vec<Wait>,
-    /// Execution time of the attempt.
+    /// How long the attempt has run.
     pub used: Micros,
     /// How many messages the recorded steps have read.
     pub read: u64,

@@ -1,4 +1,4 @@
-//! Runs: executions of chains, which are part of the replicated state (ADR 29).
+//! Runs of chains, which are part of the replicated state (ADR 29).
 
 use std::fmt;
 use std::sync::Arc;
@@ -185,7 +185,7 @@ fn is_of_others(error: &str) -> bool {
     code.is_some_and(|digits| digits.len() == 4 && digits.bytes().all(|digit| digit.is_ascii_digit()))
 }
 
-/// One execution of a chain.
+/// What a chain does once, from its start to its end.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Run {
     /// Whose it is.

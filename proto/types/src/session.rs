@@ -33,9 +33,9 @@ pub struct Assignment {
     pub allocation: Allocation,
     /// Longest start-up of a slot.
     pub startup_timeout: Micros,
-    /// Longest execution.
+    /// Longest time of the attempt, start-up not counted.
     pub execution_timeout: Micros,
-    /// The execution time of all attempts that the submission states; none if the limit is that of the contract.
+    /// The time for all attempts that the submission states; none if the limit is that of the contract.
     pub submitted_timeout: Option<Micros>,
     /// The attempt must not run before its start is committed.
     pub needs_start: bool,

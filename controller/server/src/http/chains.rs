@@ -18,7 +18,7 @@ pub(crate) async fn start(door: &HttpDoor, caller: &Caller, request: &mut Reques
     let strict = request.query().flag("strict")?;
     let warnings = ignored_members(of::<types::ChainStart>(), unknown.iter().map(String::as_str), strict)?;
     let wait = request.query().seconds("wait", door.limits.wait_max)?;
-    let id = door.service.start_chain(caller, start).await?.execution();
+    let id = door.service.start_chain(caller, start).await?.shown();
     let answer = match wait {
         Some(wait) => json(StatusCode::OK, &door.service.wait_chain_run(caller, &id, request.view(), wait).await?),
         None => answer::body(StatusCode::CREATED, &types::ChainId { id }),

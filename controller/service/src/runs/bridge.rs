@@ -73,12 +73,12 @@ pub(super) async fn convert(
 }
 
 fn submission(name: &AgentName, run: &Run, index: usize, prompt: &str, attempt: u32) -> Result<Submission, Error> {
-    let key = format!("{}:bridge:{index}:{attempt}", run.id.execution());
+    let key = format!("{}:bridge:{index}:{attempt}", run.id.shown());
     let mut submission = Submission::new(name.clone(), Bytes::from(json!({ "prompt": prompt }).to_string()));
     submission.version = Some(VERSION.to_string());
     submission.priority = run.priority;
     submission.request_id = Some(RequestId::new(&key)?);
-    submission.labels = [("chain".to_owned(), run.id.execution()), ("step".to_owned(), index.to_string())]
+    submission.labels = [("chain".to_owned(), run.id.shown()), ("step".to_owned(), index.to_string())]
         .into_iter()
         .collect::<BTreeMap<_, _>>()
         .into();

@@ -16,7 +16,7 @@ impl Service {
             false => Value::Null,
         };
         let mut shown = json!({
-            "id": run.id.execution(),
+            "id": run.id.shown(),
             "chain_name": *run.chain,
             "status": run.status.as_str(),
             "input_data": self.value(&run.input).await?,

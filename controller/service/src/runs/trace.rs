@@ -35,7 +35,7 @@ impl Service {
         let sum = |member: &str| steps.iter().filter_map(|step| step[member].as_f64()).sum::<f64>();
         let count = |member: &str| steps.iter().filter_map(|step| step[member].as_u64()).sum::<u64>();
         Ok(json!({
-            "trace_id": run.id.execution(),
+            "trace_id": run.id.shown(),
             "job_id": run.job.map(|job| job.to_string()).unwrap_or_default(),
             "agent_name": *run.chain,
             "chain_name": *run.chain,

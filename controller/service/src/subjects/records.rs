@@ -6,7 +6,7 @@ use std::time::Duration;
 use atlas_types::{JobId, Question, QuestionId};
 use serde_json::Value;
 
-use crate::ids::is_execution;
+use crate::ids::is_run;
 use crate::{
     Caller, Consistency, Error, JobQuery, QuestionQuery, Service, Shown, StepQuery, Steps, TraceQuery, Tree, View,
 };
@@ -85,7 +85,7 @@ impl Service {
     /// The trace of a job; none for a job that is unknown, has not ended or was cancelled. For the id of a run of a chain, the trace
     /// of that.
     pub async fn trace(&self, caller: &Caller, id: &str, consistency: Consistency) -> Result<Value, Error> {
-        if is_execution(id) {
+        if is_run(id) {
             return self.chain_trace(caller, id, consistency).await;
         }
         self.shared.records.trace(caller, id, consistency).await

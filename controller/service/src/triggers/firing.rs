@@ -70,7 +70,7 @@ impl Service {
             let state = self.shared.read().await?;
             match state.remembered(&origin) {
                 Some(Ok(Outcome::Submitted { job, .. })) => return Ok(job.to_string()),
-                Some(Ok(Outcome::RunStarted { run })) => return Ok(run.execution()),
+                Some(Ok(Outcome::RunStarted { run })) => return Ok(run.shown()),
                 Some(Ok(_)) => return Err(Error::RequestConflict),
                 Some(Err(rejection)) => return Err(rejection.into()),
                 None => {}
@@ -102,7 +102,7 @@ impl Service {
                     return match outcome {
                         // A repeat that was committed meanwhile has another id.
                         Outcome::Submitted { job, .. } => Ok(job.to_string()),
-                        Outcome::RunStarted { run } => Ok(run.execution()),
+                        Outcome::RunStarted { run } => Ok(run.shown()),
                         _ => Ok(id),
                     };
                 }
@@ -183,7 +183,7 @@ pub(super) enum Started<'s> {
 
 /// The run or job of the last firing, or the latest retry of that job, as long as the state has it.
 pub(super) fn last_started<'s>(state: &'s State, status: &TriggerStatus) -> Option<Started<'s>> {
-    if let Some(run) = RunId::of_execution(&status.last_job_id).and_then(|run| state.run(run)) {
+    if let Some(run) = RunId::of_shown(&status.last_job_id).and_then(|run| state.run(run)) {
         return Some(Started::Run(run));
     }
     latest(state, status.last_job_id.parse().ok()?).map(Started::Job)

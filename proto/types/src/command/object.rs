@@ -82,7 +82,7 @@ impl TriggerStart {
     pub fn id(&self) -> String {
         match self {
             Self::Job(job) => job.id.to_string(),
-            Self::Run(run) => run.id.execution(),
+            Self::Run(run) => run.id.shown(),
         }
     }
 }

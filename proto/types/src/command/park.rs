@@ -14,7 +14,7 @@ pub struct ParkJob {
     pub journal_length: u64,
     /// What it waits for: any of these, at least one and at most [`crate::WAITS_MAX`].
     pub waits: Vec<Wait>,
-    /// Execution time of this attempt.
+    /// How long this attempt has run.
     pub used: Micros,
     /// How many messages the recorded steps have read; these leave the inbox.
     pub read: u64,
