@@ -25,7 +25,7 @@ pub struct Conversations {
 }
 
 impl Conversations {
-    /// None of them is being continued.
+    /// The conversations of a controller that has just started: it continues none yet.
     pub fn new(desk: Arc<Desk>, jobs: Arc<Jobs>, records: Arc<Records>, registry: Arc<Registry>) -> Self {
         Self { desk, jobs, records, registry, places: Arc::default() }
     }

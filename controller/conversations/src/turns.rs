@@ -11,8 +11,8 @@ mod sessions;
 use std::time::Duration;
 
 use atlas_artifacts::{ArtifactError, digest_of};
-use atlas_desk::{Caller, Consistency, Error, ownership};
-use atlas_jobs::Submission;
+use atlas_desk::{Caller, Consistency, Error, ownership, requests};
+use atlas_jobs::{Submission, relations};
 use atlas_objects::{ConversationSpec, TurnUnderWay};
 use atlas_records::View;
 use atlas_types::{
@@ -142,9 +142,8 @@ impl Conversations {
         message: Message,
     ) -> Result<BegunTurn, Error> {
         let key = key(caller, name)?;
-        let mut submission =
-            Submission::new(agent.clone(), Bytes::from_static(b"{}")).in_conversation(key.name.as_str());
-        submission.refuse = true;
+        let submission = Submission { refuse: true, ..Submission::new(agent.clone(), Bytes::from_static(b"{}")) };
+        let mut submission = relations::in_conversation(submission, key.name.as_str());
         let (mapping, others) = (mapping.clone(), Map::new());
         let asked = Asked { key, scope, mapping, message, others, patience: None };
         let claimed = self.claim(caller, asked, &mut submission, self.jobs.draw_id()).await?;
@@ -394,7 +393,7 @@ impl Conversations {
             spec_version: 1,
             expect,
         });
-        self.desk.propose(caller.clone().with_request_id(None).request(command)).await.map(drop)
+        self.desk.propose(requests::of(&caller.clone().with_request_id(None), command)).await.map(drop)
     }
 
     fn seconds(&self) -> u64 {
@@ -442,7 +441,7 @@ impl Conversations {
     async fn remove_conversation(&self, caller: &Caller, name: &str, expect: Expect) -> Result<(), Error> {
         let ObjectKey { kind, name: key, .. } = key(caller, name)?;
         let command = Command::DeleteObject(DeleteObject { kind, name: key, expect });
-        match self.desk.propose(caller.request(command)).await {
+        match self.desk.propose(requests::of(caller, command)).await {
             Err(Error::UnknownObject(_)) => Err(unknown(name)),
             removed => removed.map(drop),
         }

@@ -44,7 +44,7 @@ impl Desk {
     }
 
     /// At most `limit` ended jobs with ids in a range, by id.
-    pub async fn archived_between(
+    pub(crate) async fn archived_between(
         &self,
         state: &State,
         (first, last): (JobId, JobId),

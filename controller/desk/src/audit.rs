@@ -163,7 +163,7 @@ impl Audit {
     }
 
     /// Records approvals that nobody gave. Returns when the records are durable, or after a while.
-    pub async fn unanswered(&self, records: Vec<Record>) {
+    pub(crate) async fn unanswered(&self, records: Vec<Record>) {
         let Some(inner) = self.0.as_ref().filter(|_| !records.is_empty()) else { return };
         let durable = inner.put(records);
         inner.is_durable(durable).await;

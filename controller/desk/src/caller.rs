@@ -6,9 +6,8 @@
 use std::fmt;
 use std::sync::Arc;
 
-use atlas_access::{Access, Place, Right, Rights};
-use atlas_artifacts::hash;
-use atlas_types::{Command, Door, Namespace, Origin, Principal, Request, RequestId, SecretText, TraceContext};
+use atlas_access::{Access, Place, Right};
+use atlas_types::{Door, Namespace, Principal, RequestId, SecretText, TraceContext};
 
 use crate::Error;
 
@@ -129,31 +128,5 @@ impl Caller {
     #[must_use]
     pub fn with_namespace(self, namespace: Namespace) -> Self {
         Self { namespace, ..self }
-    }
-
-    /// What it is granted; none while authentication is off, and for the cluster and its own jobs, which may do everything.
-    pub fn grants(&self) -> Option<&[(Place, Rights)]> {
-        self.access.as_deref().map(Access::grants)
-    }
-
-    /// Where a request of its comes from.
-    pub fn origin(&self) -> Origin {
-        Origin {
-            namespace: self.namespace.clone(),
-            principal: self.principal.clone(),
-            door: self.door,
-            request_id: self.request_id.clone(),
-            body_hash: 0,
-            trace: self.trace,
-        }
-    }
-
-    /// A request whose hash covers only its command, so that a repeat has the same hash.
-    pub fn request(&self, command: Command) -> Request {
-        let mut request = Request { origin: Origin::duty(self.namespace.clone()), command };
-        let body_hash =
-            self.request_id.as_ref().map_or(0, |_| hash(&atlas_format::encode_requests(&[request.clone()])));
-        request.origin = Origin { body_hash, ..self.origin() };
-        request
     }
 }

@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use atlas_artifacts::{ArtifactError, Artifacts, Peers};
+use atlas_audit::Record;
 use atlas_env::Env;
 use atlas_history::History;
 use atlas_raft::{Answers, Handle, Leadership, Room};
@@ -135,6 +136,11 @@ impl Desk {
         let outcomes = self.propose_all(vec![request]).await?;
         // One request has one outcome. A leader that returns none is treated as if its answer was lost.
         outcomes.into_iter().next().ok_or(Error::OutcomeUnknown)?.map_err(Error::from)
+    }
+
+    /// Records approvals that nobody gave. Returns when the records are durable, or after a while.
+    pub async fn record_unanswered(&self, records: Vec<Record>) {
+        self.audit.unanswered(records).await;
     }
 
     /// Proposes requests. Each without a request id gets one, so that it can be repeated after a change of leadership.

@@ -1,8 +1,8 @@
 //! What the functions behind every door stand on: who calls and what it may do, errors, the state and the history, proposals, payloads, and
 //! the records of who did what.
 //!
-//! It knows no subject. Doors do not use it: they have what they need from `atlas-service`, so that whom a caller acts for (`on_behalf`) and who
-//! owns what (`ownership`) stay with the functions behind them.
+//! It knows no subject. Doors do not use it: they have what they need from `atlas-service`, so that whom a caller acts for (`on_behalf`), who
+//! owns what (`ownership`) and what is proposed (`requests`) stay with the functions behind them.
 
 mod archive;
 mod audit;
@@ -16,6 +16,7 @@ pub mod json;
 mod observations;
 pub mod on_behalf;
 pub mod ownership;
+pub mod requests;
 mod shown_object;
 mod turns;
 

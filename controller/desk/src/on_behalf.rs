@@ -1,8 +1,8 @@
-//! Callers that act for others: running jobs, and what the cluster does for whoever began it.
+//! Callers that act for others: running jobs, and what the cluster does for whoever began it. Also what callers pass on to them.
 
 use std::sync::Arc;
 
-use atlas_access::Access;
+use atlas_access::{Access, Place, Rights};
 use atlas_types::{Door, Job, Namespace, Principal, SecretText};
 
 use crate::Caller;
@@ -31,4 +31,9 @@ pub fn principal(caller: Caller, principal: Principal) -> Caller {
 /// The credential that the jobs of a caller pass on.
 pub fn credential(caller: &Caller) -> Option<&SecretText> {
     caller.inbound.as_ref().map(|inbound| &inbound.0)
+}
+
+/// What a caller is granted; none while authentication is off, and for the cluster and its own jobs, which may do everything.
+pub fn grants(caller: &Caller) -> Option<&[(Place, Rights)]> {
+    caller.access.as_deref().map(Access::grants)
 }

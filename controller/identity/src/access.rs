@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use atlas_access::{Access, Place, ROOT, Rights, is_name, parts, token};
 use atlas_api::types::{Grant, Whoami};
-use atlas_desk::{Caller, Consistency, Error, ShownObject, on_behalf, with_revision};
+use atlas_desk::{Caller, Consistency, Error, ShownObject, on_behalf, requests, with_revision};
 use atlas_mcp_spec::CHECK_AGENT;
 use atlas_model::PROBE_AGENT;
 use atlas_objects::TokenSpec;
@@ -113,7 +113,7 @@ impl Authenticator {
         });
         // Objects of this kind are in the namespace `default`, whatever the namespace of the request.
         let caller = caller.clone().with_request_id(None).in_namespace(key.namespace.as_str())?;
-        self.desk.propose(caller.request(command)).await?;
+        self.desk.propose(requests::of(&caller, command)).await?;
         let state = self.desk.state(Consistency::Linearizable).await?;
         let object = state.object(&key).map(with_revision);
         let object = object.ok_or_else(|| Error::UnknownObject("the token was deleted".to_owned()))?;
@@ -123,7 +123,7 @@ impl Authenticator {
 
 /// Who a caller is and what it is granted.
 pub fn whoami(caller: &Caller) -> Whoami {
-    let grants = match caller.grants() {
+    let grants = match on_behalf::grants(caller) {
         None => vec![shown_grant(&Place::Cluster, Rights::ALL)],
         Some(grants) => grants.iter().map(|(place, rights)| shown_grant(place, *rights)).collect(),
     };

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use atlas_desk::{Caller, Consistency, Desk, Error};
+use atlas_desk::{Caller, Consistency, Desk, Error, requests};
 use atlas_objects::EnrollmentSpec;
 use atlas_state::State;
 use atlas_types::{Command, Expect, Namespace, NodeId, Object, ObjectKey, ObjectKind, ObjectName, PutObject};
@@ -109,7 +109,7 @@ async fn write_enrollment(
         expect,
     });
     let caller = caller.clone().with_request_id(None).in_namespace(key.namespace.as_str())?;
-    desk.propose(caller.request(command)).await.map(|_| ())
+    desk.propose(requests::of(&caller, command)).await.map(|_| ())
 }
 
 fn key(node: &str) -> Result<ObjectKey, Error> {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use atlas_desk::{Caller, Desk, Error};
+use atlas_desk::{Caller, Desk, Error, requests};
 use atlas_types::{
     Command, CreateJoinToken, Digest, JoinKind, JoinMember, MemberId, Micros, Origin, Outcome, Request, RequestId,
     RevokeJoinToken,
@@ -18,7 +18,7 @@ pub async fn create_join_token(
     ttl: Duration,
 ) -> Result<(), Error> {
     let command = CreateJoinToken { hash, kind, ttl: Micros::from(ttl), uses: 1, salt: None };
-    desk.propose(caller.request(Command::CreateJoinToken(command))).await.map(|_| ())
+    desk.propose(requests::of(caller, Command::CreateJoinToken(command))).await.map(|_| ())
 }
 
 /// Like [`create_join_token`], for a token derived from `salt` and the caller's idempotency key. Returns the
@@ -33,7 +33,7 @@ pub async fn create_salted_join_token(
     let command = CreateJoinToken { hash, kind, ttl: Micros::from(ttl), uses: 1, salt: Some(salt) };
     // A repeat has another salt and therefore another hash, so both are left out of the compared body.
     let body = CreateJoinToken { hash: Digest([0; 32]), salt: None, ..command };
-    let Request { origin, .. } = caller.request(Command::CreateJoinToken(body));
+    let Request { origin, .. } = requests::of(caller, Command::CreateJoinToken(body));
     match desk.propose(Request { origin, command: Command::CreateJoinToken(command) }).await? {
         Outcome::TokenMade { salt, expires } => Ok((salt, expires.since(desk.handle.applied().clock()))),
         // The request id was used before for another command.
@@ -43,7 +43,7 @@ pub async fn create_salted_join_token(
 
 /// Revokes a join token. Revoking an unknown token is not an error.
 pub async fn revoke_join_token(desk: &Desk, caller: &Caller, hash: Digest) -> Result<(), Error> {
-    desk.propose(caller.request(Command::RevokeJoinToken(RevokeJoinToken { hash }))).await.map(|_| ())
+    desk.propose(requests::of(caller, Command::RevokeJoinToken(RevokeJoinToken { hash }))).await.map(|_| ())
 }
 
 /// Uses up a token and returns a number above `above` for the joining controller. A repeat of the request gets the
@@ -56,7 +56,7 @@ pub async fn join_member(
     request_id: RequestId,
 ) -> Result<MemberId, Error> {
     let body_hash = u64::from_be_bytes(std::array::from_fn(|at| hash.0[at]));
-    let origin = Origin { request_id: Some(request_id), body_hash, ..caller.origin() };
+    let origin = Origin { request_id: Some(request_id), body_hash, ..requests::origin(caller) };
     let command = Command::JoinMember(JoinMember { hash, above });
     match desk.propose(Request { origin, command }).await? {
         Outcome::MemberJoined { member } => Ok(member),

@@ -1,10 +1,10 @@
 //! Jobs: cancel, retry.
 
-use atlas_desk::{Caller, Error};
+use atlas_desk::{Caller, Error, requests};
 use atlas_registry::{RunAgain, unknown_agent};
 use atlas_types::{CONVERSATION_METADATA, CancelJob, Command, FailureKind, Job, JobId, Outcome, RequestId, RetryJob};
 
-use crate::{Jobs, Submission};
+use crate::{Jobs, Submission, relations};
 
 /// Cancelling and retrying. Decisions on jobs in doubt are in `resolve`.
 impl Jobs {
@@ -16,7 +16,7 @@ impl Jobs {
 
     /// The same for what controls the job by itself: the run or the agent that made it.
     pub async fn cancel_for(&self, caller: &Caller, id: JobId, running: bool) -> Result<bool, Error> {
-        let request = caller.request(Command::CancelJob(CancelJob { job: id, running }));
+        let request = requests::of(caller, Command::CancelJob(CancelJob { job: id, running }));
         match self.desk.propose(request).await {
             Ok(Outcome::Cancelled { accepted }) => Ok(accepted),
             Ok(_) => Ok(true),
@@ -67,7 +67,7 @@ impl Jobs {
             }
         }
         let new = JobId(self.desk.env.entropy.u64());
-        let mut request = caller.request(Command::RetryJob(RetryJob { job: id, id: new, resume }));
+        let mut request = requests::of(caller, Command::RetryJob(RetryJob { job: id, id: new, resume }));
         if request_id.is_some() {
             // A hash that differs between retries of different jobs, and between those that resume and those that do not.
             (request.origin.request_id, request.origin.body_hash) =
@@ -98,7 +98,7 @@ impl Jobs {
         let again = Submission { request_id, ..Submission::again(job, self.desk.bytes(&job.input).await?) };
         // The input of a turn has what was said before. The answer is not added: the turn has ended.
         let again = match conversation_of(job) {
-            Some(name) => again.in_conversation(&name),
+            Some(name) => relations::in_conversation(again, &name),
             None => again,
         };
         self.submit_as(caller, &again, None).await

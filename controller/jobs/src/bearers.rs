@@ -66,7 +66,7 @@ impl Bearers {
     }
 
     /// The same for a caller, of which a controller holds only so many.
-    pub fn hold_of(
+    pub(crate) fn hold_of(
         &self,
         of: Option<&Principal>,
         job: JobId,

@@ -1,7 +1,7 @@
 //! Erasing what was sent to and made by ended jobs.
 
 use atlas_api::Jobs as JobOperation;
-use atlas_desk::{Caller, Error};
+use atlas_desk::{Caller, Error, requests};
 use atlas_types::{Command, ErasePayloads, JobId};
 
 use crate::Jobs;
@@ -18,12 +18,12 @@ impl Jobs {
         if !found {
             return Err(Error::UnknownJob);
         }
-        self.desk.propose(caller.request(Command::ErasePayloads(ErasePayloads { job: Some(id) }))).await.map(drop)
+        self.desk.propose(requests::of(caller, Command::ErasePayloads(ErasePayloads { job: Some(id) }))).await.map(drop)
     }
 
     /// Erases all jobs of the caller's namespace, and its ended runs. [`Error::WrongStatus`] while one has not ended.
     pub async fn erase_namespace(&self, caller: &Caller) -> Result<(), Error> {
         caller.may(JobOperation::EraseJobs.id())?;
-        self.desk.propose(caller.request(Command::ErasePayloads(ErasePayloads { job: None }))).await.map(drop)
+        self.desk.propose(requests::of(caller, Command::ErasePayloads(ErasePayloads { job: None }))).await.map(drop)
     }
 }

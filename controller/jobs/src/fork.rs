@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use atlas_artifacts::hash;
-use atlas_desk::{Caller, Error};
+use atlas_desk::{Caller, Error, requests};
 use atlas_format::{decode_steps, encode_steps};
 use atlas_registry::{RunAgain, calls_models, find_version, unknown_agent};
 use atlas_state::State;
@@ -95,7 +95,7 @@ impl Jobs {
             folded: usage,
             added,
         };
-        let mut request = caller.request(Command::ForkJob(command));
+        let mut request = requests::of(caller, Command::ForkJob(command));
         if fork.request_id.is_some() {
             // The drawn id is not part of what is asked.
             let ForkRequest { steps, model, version, set, .. } = fork;

@@ -19,7 +19,7 @@ use atlas_vault::Asks;
 use crate::bearers::BearerRefused;
 use crate::submission::resolve;
 use crate::submit::Draft;
-use crate::{Jobs, Submission};
+use crate::{Jobs, Submission, relations};
 
 /// Most agents that are looked at to find out whether one of them, or of those that they require, passes on the credential.
 const AGENTS_MAX: usize = 256;
@@ -107,7 +107,7 @@ impl Jobs {
             let held = self.held_at(leader, job, bearer).await;
             held.inspect_err(|error| self.forget_unsubmitted(intended, error))?;
         }
-        Ok(Some(Submission { bearer: true, ..submission.clone() }))
+        Ok(Some(relations::with_credential(submission.clone())))
     }
 
     /// Drops the credential of a job that could not be submitted, unless the job may be there or is submitted again.
@@ -118,7 +118,7 @@ impl Jobs {
     }
 
     /// Drops the credential of a job that is not to be, unless an earlier try has made the job, and tells the other controllers.
-    pub fn forget_unused(&self, job: JobId) {
+    pub(crate) fn forget_unused(&self, job: JobId) {
         if self.desk.handle.applied().job(job).is_some() {
             return;
         }

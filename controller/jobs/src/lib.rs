@@ -1,5 +1,6 @@
 //! Submitting jobs and deciding about them: verdicts and proposals (`submit`, `batch`), credentials that jobs carry (`inbound`, `bearers`), what
-//! goes out with a lease (`attachments`), cancels and retries (`again`), forks, jobs in doubt (`resolve`), erasing, and messages.
+//! goes out with a lease (`attachments`), cancels and retries (`again`), forks, jobs in doubt (`resolve`), erasing, and messages. What a
+//! job is to others (`relations`) is said by functions behind the doors alone.
 //!
 //! It knows neither chains nor conversations. What a name means that is not an agent's is told by who wires it ([`Resolve`]).
 
@@ -11,6 +12,7 @@ mod erase;
 mod fork;
 mod inbound;
 mod messages;
+pub mod relations;
 mod resolve;
 mod submission;
 mod submit;
@@ -31,7 +33,7 @@ pub use fork::{ForkRequest, Set};
 pub use inbound::{IntendedJob, passes_on, sweep};
 pub use messages::NewMessage;
 pub use resolve::Decision;
-pub use submission::{Family, Submission};
+pub use submission::Submission;
 pub use submit::Draft;
 
 /// What a name means that is not only that of versions of an agent.
@@ -59,7 +61,7 @@ pub struct Jobs {
 }
 
 impl Jobs {
-    /// One for a controller.
+    /// For a controller that has just started: it holds no credentials yet.
     pub fn new(desk: Arc<Desk>, registry: Arc<Registry>, vault: Arc<Vault>, names: Arc<dyn Resolve>) -> Self {
         Self { desk, registry, vault, names, bearers: Bearers::default() }
     }

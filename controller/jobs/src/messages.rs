@@ -1,6 +1,6 @@
 //! Messages to jobs: put into the job's inbox, whether it runs, waits or is parked.
 
-use atlas_desk::{Caller, Error, json};
+use atlas_desk::{Caller, Error, json, requests};
 use atlas_types::{Command, DeliverMessage, INLINE_BYTES_MAX, JobId, MessageId, Outcome, Payload, StepKey};
 use bytes::Bytes;
 
@@ -47,7 +47,7 @@ impl Jobs {
             None => MessageId::new(&format!("msg-{:016x}", self.desk.env.entropy.u64()))?,
         };
         let deliver = DeliverMessage { job, id: id.clone(), answers, payload: Payload::inline(&body) };
-        match self.desk.propose(caller.request(Command::DeliverMessage(deliver))).await {
+        match self.desk.propose(requests::of(caller, Command::DeliverMessage(deliver))).await {
             Ok(Outcome::Delivered { repeated }) => Ok((id, repeated)),
             // A leader of another version may answer in a way that this one does not know.
             Ok(_) => Err(Error::OutcomeUnknown),

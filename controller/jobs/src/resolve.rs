@@ -1,7 +1,7 @@
 //! Jobs in doubt: resolved by an operator who knows what the lost attempt did (B.7).
 
 use atlas_api::Jobs as JobOperation;
-use atlas_desk::{Caller, Consistency, Error, json};
+use atlas_desk::{Caller, Consistency, Error, json, requests};
 use atlas_types::{AgentPin, Command, Job, JobId, JobStatus, Outcome, Resolution, ResolveJob};
 use bytes::Bytes;
 use serde_json::Value;
@@ -39,7 +39,7 @@ impl Jobs {
             }
             Decision::Failed(reason) => Resolution::Failed(reason.into()),
         };
-        let request = caller.request(Command::ResolveJob(ResolveJob { job: id, resolution }));
+        let request = requests::of(caller, Command::ResolveJob(ResolveJob { job: id, resolution }));
         match self.desk.propose(request).await? {
             Outcome::Ended { status, .. } => Ok(status),
             // A leader with another program version may return an outcome that this program does not know.

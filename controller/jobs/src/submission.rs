@@ -9,11 +9,13 @@ use atlas_platform::labels;
 use atlas_registry::{find_version, unknown_agent};
 use atlas_state::State;
 use atlas_types::{
-    AgentName, AgentVersion, CALLED_FROM_METADATA, CONVERSATION_METADATA, Job, JobId, Micros, Namespace, Payload,
-    QuestionRule, RequestId, SpawnedBy, Spawner, SubmitJob, Timestamp, Verdict,
+    AgentName, AgentVersion, CALLED_FROM_METADATA, CONVERSATION_METADATA, Job, JobId, Micros, Payload, QuestionRule,
+    RequestId, SpawnedBy, SubmitJob, Timestamp, Verdict,
 };
 use bytes::Bytes;
-use serde_json::{Map, Value};
+use serde_json::Value;
+
+use crate::relations::Relations;
 
 /// A job to be submitted.
 #[derive(Debug, Clone)]
@@ -48,30 +50,8 @@ pub struct Submission {
     pub questions: QuestionRule,
     /// The conversation that the caller names.
     pub continues: Option<String>,
-    /// Whether the credential of the caller is held for it.
-    pub bearer: bool,
-    /// The parent, for a spawned job.
-    pub family: Option<Family>,
-    /// The namespace that calls, for a run of a skill.
-    pub called_from: Option<Namespace>,
-    /// The conversation of which the job is a turn.
-    pub conversation: Option<InConversation>,
-}
-
-/// The conversation of which a job is a turn.
-#[derive(Debug, Clone)]
-pub struct InConversation {
-    pub name: String,
-    /// The input as the caller sent it, without what was said before.
-    pub asked: Bytes,
-}
-
-/// The data that a spawned job gets from its parent.
-#[derive(Debug, Clone)]
-pub struct Family {
-    /// The attempt that spawns it.
-    pub spawner: Spawner,
-    pub metadata: Map<String, Value>,
+    /// How it is related to what is there already, which only functions behind the doors say.
+    pub relations: Relations,
 }
 
 impl Submission {
@@ -93,10 +73,7 @@ impl Submission {
             title: None,
             questions: QuestionRule::Fail,
             continues: None,
-            bearer: false,
-            family: None,
-            called_from: None,
-            conversation: None,
+            relations: Relations::default(),
         }
     }
 
@@ -122,9 +99,9 @@ impl Submission {
             metadata: self.metadata(),
             labels: self.labels.clone(),
             execution_timeout: self.execution_timeout,
-            spawner: self.family.as_ref().map(|family| SpawnedBy::Attempt(family.spawner)),
+            spawner: self.relations.family.as_ref().map(|family| SpawnedBy::Attempt(family.spawner)),
             not_before: self.not_before,
-            bearer: self.bearer,
+            bearer: self.relations.bearer,
             budget_nanodollars: self.budget_nanodollars,
             questions: self.questions.clone(),
             title: self.title.clone(),
@@ -133,38 +110,25 @@ impl Submission {
     }
 
     /// Refuses requests that are invalid in any state.
-    pub fn check(&self) -> Result<(), Error> {
+    pub(crate) fn check(&self) -> Result<(), Error> {
         labels::check(&self.labels)?;
         json::check(&self.input).map_err(|error| Error::Malformed(error.to_string()))
     }
 
-    /// The same as a turn of a conversation, before what was said is known.
-    pub fn in_conversation(&self, name: &str) -> Self {
-        let conversation = Some(InConversation { name: name.to_owned(), asked: self.input.clone() });
-        Self { conversation, ..self.clone() }
-    }
-
-    /// Tells a spawned job something about how it began.
-    pub fn note(&mut self, member: &str, text: String) {
-        if let Some(family) = &mut self.family {
-            family.metadata.insert(member.to_owned(), text.into());
-        }
-    }
-
     /// What the job knows about where it comes from, a JSON object.
-    pub fn metadata(&self) -> Arc<[u8]> {
-        let mut members = self.family.as_ref().map(|family| family.metadata.clone()).unwrap_or_default();
-        if let Some(turn) = &self.conversation {
+    pub(crate) fn metadata(&self) -> Arc<[u8]> {
+        let mut members = self.relations.family.as_ref().map(|family| family.metadata.clone()).unwrap_or_default();
+        if let Some(turn) = &self.relations.conversation {
             members.insert(CONVERSATION_METADATA.to_owned(), turn.name.as_str().into());
         }
-        if let Some(namespace) = &self.called_from {
+        if let Some(namespace) = &self.relations.called_from {
             members.insert(CALLED_FROM_METADATA.to_owned(), namespace.as_str().into());
         }
         Value::Object(members).to_string().into_bytes().into()
     }
 
     /// A hash that distinguishes submissions with the same idempotency key.
-    pub fn body_hash(&self) -> u64 {
+    pub(crate) fn body_hash(&self) -> u64 {
         let mut text = format!("{}\0{:?}\0{}\0{:?}\0", self.agent, self.version, self.priority, self.execution_timeout);
         if let Some(time) = self.not_before {
             text.push_str(&format!("{}\0", time.0));
@@ -188,7 +152,7 @@ impl Submission {
             text.push_str(&format!("conversation {name}\0"));
         }
         // What the conversation of an agent adds is not part of what was asked.
-        let input = self.conversation.as_ref().map_or(&self.input, |conversation| &conversation.asked);
+        let input = self.relations.conversation.as_ref().map_or(&self.input, |conversation| &conversation.asked);
         let mut bytes = text.into_bytes();
         bytes.extend_from_slice(input);
         hash(&bytes)

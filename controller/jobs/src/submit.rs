@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use atlas_contract::{Violation, joined};
-use atlas_desk::{Caller, Error, on_behalf};
+use atlas_desk::{Caller, Error, on_behalf, requests};
 use atlas_duty::waits_for_node;
 use atlas_registry::{KnownContract, Operation, PolicyOperation, unknown_agent};
 use atlas_state::State;
@@ -32,7 +32,7 @@ pub struct Draft<'s> {
 impl<'s> Draft<'s> {
     /// A submission under an id.
     pub fn new(caller: &Caller, submission: &'s Submission, id: JobId) -> Self {
-        let mut origin = caller.origin();
+        let mut origin = requests::origin(caller);
         if let Some(request_id) = &submission.request_id {
             (origin.request_id, origin.body_hash) = (Some(request_id.clone()), submission.body_hash());
         }
@@ -170,7 +170,7 @@ impl Jobs {
 
     /// Submits jobs in order with one proposal and stores the answer of each. An error applies to all jobs that have no
     /// answer then.
-    pub async fn submit_drafts(
+    pub(crate) async fn submit_drafts(
         &self,
         caller: &Caller,
         drafts: &mut [Draft<'_>],
@@ -253,7 +253,7 @@ impl Jobs {
             Some(Ok(Outcome::Submitted { job, .. })) => Ok(job),
             Some(Err(Rejection::StaleAgent)) => return,
             // A child's id is derived from its parent, so the child was already submitted.
-            Some(Err(Rejection::DuplicateJob { job })) if draft.submission.family.is_some() => Ok(job),
+            Some(Err(Rejection::DuplicateJob { job })) if draft.submission.relations.family.is_some() => Ok(job),
             // The proposal was repeated after a change of leadership, and the state no longer remembered its request
             // id. The job exists once.
             Some(Err(Rejection::DuplicateJob { job })) => match self.is_it(caller, draft, job).await {
@@ -349,7 +349,7 @@ impl Jobs {
             priority: submission.priority,
         };
         // A child is a job that its parent waits for, so that it can tell what failed.
-        let is_client = caller.door != Door::Duty && submission.family.is_none();
+        let is_client = caller.door != Door::Duty && submission.relations.family.is_none();
         if let Some(failure) = lacks(caller, submission, agent, &known, state)? {
             return Ok(match self.registry.under_policies(state, agent, operation, is_client).await? {
                 Verdict::Accepted(pin) => Verdict::Refused { pin: Some(pin), failure },

@@ -20,7 +20,7 @@ pub struct JobLogs {
 }
 
 impl JobLogs {
-    /// Those that a controller keeps and reads.
+    /// For a controller that has just started: no attempt streams to it yet.
     pub fn new(desk: Arc<Desk>) -> Self {
         Self { desk, streams: Streams::default() }
     }

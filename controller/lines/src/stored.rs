@@ -1,6 +1,6 @@
 //! Stores the log of a running attempt, so that its lines survive the loss of its worker and of the leader (ADR 18).
 
-use atlas_desk::{Error, json, on_behalf};
+use atlas_desk::{Error, json, on_behalf, requests};
 use atlas_types::{Command, FencingToken, Job, JobId, NodeId, Payload, PayloadBody, StoreLog, level};
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -28,7 +28,7 @@ impl JobLogs {
         let digest = stored.map_err(|error| Error::storing("the log", error))?;
         let stream = Payload { key_id: 0, body: PayloadBody::Artifact { digest, size_bytes } };
         let command = Command::StoreLog(StoreLog { job, node, token, stream });
-        self.desk.handle.propose_here(vec![on_behalf::job(found).request(command)]).await?;
+        self.desk.handle.propose_here(vec![requests::of(&on_behalf::job(found), command)]).await?;
         Ok(())
     }
 

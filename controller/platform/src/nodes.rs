@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use atlas_desk::{Caller, Consistency, Desk, Error};
+use atlas_desk::{Caller, Consistency, Desk, Error, requests};
 use atlas_state::{NodeState, State};
 use atlas_types::{
     Command, Cordon, DrainNode, Inventory, LabelNode, Micros, Node, NodeHealth, NodeId, RemoveNode, ResumeNode,
@@ -55,7 +55,7 @@ pub async fn act_on_node(desk: &Desk, caller: &Caller, name: &str, action: NodeA
         NodeAction::Resume => Command::ResumeNode(ResumeNode { node }),
         NodeAction::Remove => Command::RemoveNode(RemoveNode { node }),
     };
-    desk.propose(caller.request(command)).await.map(|_| ())
+    desk.propose(requests::of(caller, command)).await.map(|_| ())
 }
 
 /// Sets labels of a node, which override those of its worker, and removes labels that an operator set.
@@ -67,7 +67,7 @@ pub async fn label_node(
     remove: BTreeSet<String>,
 ) -> Result<(), Error> {
     let (node, labels) = (named(name)?, labels::change(set, remove)?);
-    desk.propose(caller.request(Command::LabelNode(LabelNode { node, labels }))).await.map(|_| ())
+    desk.propose(requests::of(caller, Command::LabelNode(LabelNode { node, labels }))).await.map(|_| ())
 }
 
 /// The health object (compatibility §15.1). `hardware` is present if an operator declared hardware.

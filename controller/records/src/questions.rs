@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use atlas_api::Questions as QuestionOperation;
-use atlas_desk::{Caller, Consistency, Error};
+use atlas_desk::{Caller, Consistency, Error, requests};
 use atlas_identity::is_granted;
 use atlas_state::State;
 use atlas_types::{
@@ -103,7 +103,7 @@ impl Records {
         };
         let answer = fitted.map_err(Error::AnswerRefused)?.to_string().into_bytes().into();
         let command = Command::AnswerQuestion(AnswerQuestion { question: id, answer });
-        match self.desk.propose(caller.request(command)).await {
+        match self.desk.propose(requests::of(caller, command)).await {
             Ok(_) => question_in(caller, &self.desk.current().await?, id),
             Err(Error::QuestionClosed(_)) => {
                 let how = question_in(caller, &self.desk.current().await?, id)
@@ -197,7 +197,7 @@ impl Records {
     /// Asks a question for the attempt that holds the job's lease. A repeat changes nothing.
     pub async fn ask(&self, caller: &Caller, command: AskQuestion) -> Result<QuestionId, Error> {
         let id = command.id();
-        self.desk.propose(caller.request(Command::AskQuestion(command))).await.map(|_| id)
+        self.desk.propose(requests::of(caller, Command::AskQuestion(command))).await.map(|_| id)
     }
 }
 

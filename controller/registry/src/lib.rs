@@ -28,7 +28,7 @@ pub struct Registry {
 }
 
 impl Registry {
-    /// One that knows nothing yet.
+    /// An empty registry: contracts and policies are read when they are first needed.
     pub fn new(desk: Arc<Desk>) -> Self {
         Self { desk, contracts: Contracts::default(), policies: Policies::default() }
     }

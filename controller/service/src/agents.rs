@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use atlas_desk::requests;
 use atlas_env::chain;
 use atlas_package::UnpackError;
 use atlas_registry::{KnownContract, find_version, unknown_agent};
@@ -242,7 +243,7 @@ impl Service {
             // Older members know no such refusal. Until the level is active, only the look above refuses.
             immutable: !rules.replace && state.level() >= level::REVISIONS,
         });
-        self.propose(caller.request(command)).await?;
+        self.propose(requests::of(caller, command)).await?;
         tracing::info!(agent = %name, %version, ?digest, "agent registered");
         Ok(Registered { name, version, digest, changed: true })
     }
@@ -280,7 +281,7 @@ impl Service {
 
     /// Proposes a change of one agent version; the refusal of an absent one names it and the versions that the agent has.
     async fn change_version(&self, caller: &Caller, name: &str, version: &str, command: Command) -> Result<(), Error> {
-        match self.propose(caller.request(command)).await {
+        match self.propose(requests::of(caller, command)).await {
             Err(Error::AgentGone) => {
                 let state = self.shared.read().await?;
                 Err(unknown_agent(&state, caller, name, Some(version)))

@@ -1,9 +1,9 @@
 //! The functions behind every door: submit a job, wait for it, register an agent, follow events.
 //!
-//! A door translates and makes no decisions; decisions are made here or, for changes, by the state. This crate resolves
-//! agents, checks inputs and keeps artifacts before a command is proposed, and converts the state and the history into
-//! the objects that clients receive. It keeps the history and artifacts consistent with the other members. It opens no
-//! socket.
+//! A door translates and makes no decisions; decisions are made behind it or, for changes, by the state. Most subjects have a crate of their own
+//! over `atlas-desk`: submission is in `atlas-jobs`, versions and policies in `atlas-registry`, what clients see of the state and the history in
+//! `atlas-records`, missing artifacts and history in `atlas-upkeep`. This crate wires them (`wiring`) and hands them on (`subjects`). Of its own it
+//! has runs of chains, triggers, orchestrators, skills, objects, the registration of agents, and the tools that agents call. It opens no socket.
 
 mod agent_health;
 mod agents;

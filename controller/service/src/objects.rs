@@ -9,7 +9,7 @@ use atlas_contract::schema::Validator;
 use atlas_desk::{
     ShownObject,
     gate::{may_read_objects, may_write_objects},
-    shown_object, with_revision,
+    requests, shown_object, with_revision,
 };
 use atlas_objects::{KINDS, Kind, Scope};
 use atlas_platform::labels;
@@ -195,7 +195,7 @@ impl Service {
         dry_run: bool,
     ) -> Result<atlas_state::State, Error> {
         if !dry_run {
-            self.propose(caller.request(command)).await?;
+            self.propose(requests::of(caller, command)).await?;
             return self.state(Consistency::Linearizable).await;
         }
         let mut state = self.state(Consistency::Linearizable).await?;
@@ -204,7 +204,7 @@ impl Service {
             return Err(atlas_types::Rejection::LevelTooLow { needed }.into());
         }
         let (at, clock) = (state.at(), state.clock());
-        let request = caller.clone().with_request_id(None).request(command);
+        let request = requests::of(&caller.clone().with_request_id(None), command);
         state.apply(&request, at, clock).0?;
         Ok(state)
     }

@@ -1,5 +1,6 @@
 //! Jobs that give up their lease while they wait. Proposed at this member only: the worker asks the next leader again.
 
+use atlas_desk::requests;
 use atlas_types::{Command, Micros, Outcome, ParkJob, ParkResult, Rejection, Timestamp, Wait};
 
 use crate::{Error, Service};
@@ -17,7 +18,7 @@ impl Service {
             let pause = i64::try_from(LEAVE_PAUSE.0).unwrap_or(i64::MAX);
             command.waits.push(Wait::Time { at: Timestamp(self.shared.env.clock.wall().0.saturating_add(pause)) });
         }
-        let proposed = vec![caller.request(Command::ParkJob(command.clone()))];
+        let proposed = vec![requests::of(&caller, Command::ParkJob(command.clone()))];
         let outcome = match self.shared.handle.propose_here(proposed).await.map_err(Error::from) {
             Ok(outcomes) => outcomes.into_iter().next().ok_or(Error::OutcomeUnknown)?,
             Err(Error::Overloaded | Error::NoSpace) => return Ok(ParkResult::Busy),

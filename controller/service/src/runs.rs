@@ -18,7 +18,7 @@ use std::time::Duration;
 
 use atlas_artifacts::hash;
 use atlas_contract::requirement::Requirement;
-use atlas_desk::ownership;
+use atlas_desk::{ownership, requests};
 use atlas_records::View;
 use atlas_runs::Chain;
 use atlas_types::{
@@ -81,7 +81,8 @@ impl Service {
             RunDefinition::Given { .. } => String::new(),
         };
         let input = self.payload(input).await?;
-        let mut request = caller.request(Command::StartRun(StartRun { id, definition, input, priority, metadata }));
+        let mut request =
+            requests::of(caller, Command::StartRun(StartRun { id, definition, input, priority, metadata }));
         // The drawn id differs in a repeat.
         request.origin.body_hash = caller.request_id.as_ref().map_or(0, |_| hash(&body));
         match self.propose(request).await {
@@ -167,7 +168,7 @@ impl Service {
         ownership::may_control_own(caller)?;
         let run = self.find_run(caller, id, Consistency::Linearizable).await?;
         ownership::may_control(caller, Some(&run.principal))?;
-        match self.propose(caller.request(Command::CancelRun(CancelRun { run: run.id }))).await? {
+        match self.propose(requests::of(caller, Command::CancelRun(CancelRun { run: run.id }))).await? {
             Outcome::Cancelled { accepted } => Ok(accepted),
             _ => Err(Error::OutcomeUnknown),
         }

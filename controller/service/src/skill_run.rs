@@ -4,6 +4,7 @@ use atlas_api::Skills;
 use atlas_contract::RequiredSkill;
 use atlas_contract::schema::Validator;
 use atlas_env::chain;
+use atlas_jobs::relations;
 use atlas_objects::SkillSpec;
 use atlas_registry::KnownContract;
 use atlas_state::State;
@@ -38,14 +39,12 @@ impl Service {
         if let Err(unfit) = fits(&spec, input) {
             return Ok(Some(SkillEnd::Unfit(unfit)));
         }
-        let called_from = Some(caller.namespace.clone());
+        let calls = caller.namespace.clone();
         let caller = caller.clone().with_namespace(Namespace::of_skills());
         let (agent, version) = self.skill_agent(&caller, &spec).await?;
-        let submission = Submission {
-            version: Some(version.to_string()),
-            called_from,
-            ..Submission::new(agent, Bytes::from(input.to_string()))
-        };
+        let submission =
+            Submission { version: Some(version.to_string()), ..Submission::new(agent, Bytes::from(input.to_string())) };
+        let submission = relations::called_from(submission, calls);
         let ended = self.run_to_end(&caller, submission, unwanted).await?;
         Ok(Some(ended.map_or_else(SkillEnd::Failed, SkillEnd::Done)))
     }

@@ -1,7 +1,7 @@
 //! Skills: deploying one from its package. Everything else about them is that of objects.
 
 use atlas_api::types::Skill;
-use atlas_desk::{ShownObject, with_revision};
+use atlas_desk::{ShownObject, requests, with_revision};
 use atlas_env::chain;
 use atlas_mcp_spec::ServerSpec;
 use atlas_objects::{SkillProgram, SkillSpec};
@@ -110,7 +110,7 @@ impl Service {
                 expect: old.map_or(Expect::Absent, |object| Expect::Revision(object.revision)),
             });
             // A repeat finds the same spec; under one request id it would get the refusal of the first try again.
-            match self.propose(caller.clone().with_request_id(None).request(command)).await {
+            match self.propose(requests::of(&caller.clone().with_request_id(None), command)).await {
                 Err(Error::ObjectChanged { .. }) if tried < TRIES_MAX => {}
                 Err(error) => return Err(error),
                 Ok(_) => break,

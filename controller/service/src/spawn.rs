@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use atlas_api::Jobs;
-use atlas_jobs::Family;
+use atlas_desk::requests;
+use atlas_jobs::relations::{self, Family};
 use atlas_types::{
     AgentName, Command, ForsakeChild, Job, JobId, JobStatus, Namespace, NodeId, Outcome, Spawn, SpawnEnd, Spawner,
 };
@@ -75,14 +76,16 @@ impl Service {
         let mut metadata = Map::new();
         metadata.insert("_spawn_depth".to_owned(), (parent.depth() + 1).into());
         metadata.insert("_parent_trace_id".to_owned(), job.to_string().into());
-        let mut submission = Submission {
+        let submission = Submission {
             version,
             priority: spawn.priority,
             questions: parent.questions.clone(),
-            family: Some(Family { spawner: spawn.spawner, metadata }),
-            called_from: spawn.skill.then(|| parent.namespace.clone()),
             ..Submission::new(agent, self.bytes(&spawn.input).await?)
         };
+        let mut submission = relations::spawned(submission, Family { spawner: spawn.spawner, metadata });
+        if spawn.skill {
+            submission = relations::called_from(submission, parent.namespace.clone());
+        }
         // An earlier try may have made the child, with its turn.
         let turn = match state.job(id) {
             None => self.shared.conversations.child_turn(&caller, &mut submission, id).await?,
@@ -142,7 +145,7 @@ impl Service {
     /// Handles a parent that no longer waits for its child.
     pub async fn forsake_child(&self, node: &NodeId, spawner: Spawner, child: &Child) -> Result<(), Error> {
         let command = ForsakeChild { spawner, node: node.clone(), child: child.job };
-        match self.propose(child.caller.request(Command::ForsakeChild(command))).await {
+        match self.propose(requests::of(&child.caller, Command::ForsakeChild(command))).await {
             Ok(Outcome::Cancelled { .. }) => Ok(()),
             // The parent's lease has ended, which cancelled its children, or the child has left the state.
             Err(Error::SpawnRefused(_) | Error::UnknownJob) => Ok(()),

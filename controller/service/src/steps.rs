@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use atlas_artifacts::{ArtifactError, digest_of};
-use atlas_desk::on_behalf;
+use atlas_desk::{on_behalf, requests};
 use atlas_format::decode_steps;
 use atlas_types::{
     Command, ErrorKind, FencingToken, Fold, FoldSteps, JobId, Journal, Payload, PayloadBody, RecordSteps, Rejection,
@@ -69,7 +69,7 @@ impl Service {
     }
 
     async fn propose_steps(&self, caller: &Caller, step: u64, command: Command) -> Result<StepsResult, Error> {
-        let outcomes = self.shared.handle.propose_here(vec![caller.request(command)]).await;
+        let outcomes = self.shared.handle.propose_here(vec![requests::of(caller, command)]).await;
         let outcome = match outcomes.map_err(Error::from) {
             Ok(outcomes) => outcomes.into_iter().next().ok_or(Error::OutcomeUnknown)?,
             Err(Error::Overloaded | Error::NoSpace) => return Ok(StepsResult::Busy),

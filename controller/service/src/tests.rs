@@ -12,6 +12,7 @@ mod probes;
 use std::sync::Arc;
 use std::time::Duration;
 
+use atlas_desk::requests;
 use atlas_env::Env;
 use atlas_history::{EndedJob, Gap, History, HistoryError, SqliteHistory};
 use atlas_telemetry::Metrics;
@@ -70,7 +71,7 @@ impl Node {
     }
 
     async fn propose(&self, command: Command) {
-        let request = caller().request(command);
+        let request = requests::of(&caller(), command);
         let outcomes = self.service.handle().propose(vec![request]).await.expect("applied");
         assert!(outcomes[0].is_ok(), "{outcomes:?}");
     }

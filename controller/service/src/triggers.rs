@@ -10,6 +10,7 @@ mod preview;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use atlas_desk::requests;
 use atlas_objects::{SealedVersion, TriggerSpec, TriggerStatus};
 use atlas_records::View;
 use atlas_registry::unknown_agent;
@@ -19,6 +20,7 @@ use atlas_types::{
     AgentName, Command, Expect, Namespace, Object, ObjectKey, ObjectKind, ObjectName, PutObject, RequestId,
     SPEC_BYTES_MAX, SecretText, Timestamp,
 };
+use atlas_vault::seal;
 use serde_json::{Map, Value, json};
 
 use crate::{Caller, Consistency, Error, Service};
@@ -276,7 +278,7 @@ impl Service {
     pub async fn delete_trigger(&self, caller: &Caller, id: &str) -> Result<(), Error> {
         let key = trigger_key(&caller.namespace, id).map_err(|_| not_found())?;
         let command = atlas_types::DeleteObject { kind: key.kind, name: key.name, expect: Expect::Any };
-        match self.propose(caller.request(Command::DeleteObject(command))).await {
+        match self.propose(requests::of(caller, Command::DeleteObject(command))).await {
             Err(Error::UnknownObject(_)) => Err(not_found()),
             other => other.map(drop),
         }
@@ -299,13 +301,14 @@ impl Service {
                     return Err(Error::TooLarge { what: "the secret of a trigger", limit });
                 }
                 // The same secret again changes nothing.
-                let is_same = |old: &&SealedVersion| keys.unseal(key, old).is_ok_and(|old| old.expose() == secret);
+                let is_same =
+                    |old: &&SealedVersion| seal::unseal(keys, key, old).is_ok_and(|old| old.expose() == secret);
                 if let Some(old) = old.filter(is_same) {
                     return Ok(Some(old.clone()));
                 }
                 let version = old.map_or(1, |old| old.version.saturating_add(1));
                 let created = u64::try_from(self.shared.env.clock.wall().0 / 1_000_000).unwrap_or(0);
-                let sealed = keys.seal(key, version, &SecretText::new(secret), self.shared.nonce(), created);
+                let sealed = seal::seal(keys, key, version, &SecretText::new(secret), self.shared.nonce(), created);
                 sealed.ok_or(Error::Internal).map(Some)
             }
         }
@@ -340,7 +343,7 @@ impl Service {
         }
         let (kind, name) = (key.kind.clone(), key.name.clone());
         let command = PutObject { kind, name, labels, spec: spec.into(), spec_version: 1, expect };
-        self.propose(caller.clone().with_request_id(None).request(Command::PutObject(command))).await.map(drop)
+        self.propose(requests::of(&caller.clone().with_request_id(None), Command::PutObject(command))).await.map(drop)
     }
 }
 

@@ -59,7 +59,7 @@ async fn lead(desk: &Desk, mut since: Timestamp) {
         if std::mem::take(&mut looks_back) {
             let state = desk.handle.applied();
             let records = state.all_questions().filter(|question| question.ended_at >= since);
-            desk.audit.unanswered(records.filter_map(|question| record(&state, question)).collect()).await;
+            desk.record_unanswered(records.filter_map(|question| record(&state, question)).collect()).await;
         }
         match batches.recv().await {
             Ok(batch) => {
@@ -67,7 +67,7 @@ async fn lead(desk: &Desk, mut since: Timestamp) {
                     Event::QuestionEnded { question } => record(&batch.state, question),
                     _ => None,
                 });
-                desk.audit.unanswered(ended.collect()).await;
+                desk.record_unanswered(ended.collect()).await;
                 since = batch.state.at();
             }
             Err(RecvError::Lagged(_)) => looks_back = true,

@@ -95,7 +95,7 @@ impl std::ops::AddAssign for Missing {
 }
 
 impl Upkeep {
-    /// That of a controller that lacks nothing yet.
+    /// For a controller that has just started and knows of nothing that is missing.
     pub fn new(desk: Arc<Desk>) -> Self {
         Self { desk, wanted: WantedArtifacts::default() }
     }

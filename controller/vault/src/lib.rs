@@ -3,7 +3,7 @@
 
 mod logins;
 mod named;
-mod seal;
+pub mod seal;
 mod secrets;
 
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use std::sync::Arc;
 use atlas_desk::{Desk, Error, Issuers, Turns};
 
 pub use logins::{BegunLogin, DeviceLogin, LoggedIn, NewLogin, server_login_secret};
-pub use named::{Asks, NamedObjects, Withheld, models_of_job, not_allowed, servers_of_job};
+pub use named::{Asks, NamedObjects, Withheld, not_allowed};
 pub use seal::{KeyError, Keys, UnsealError};
 pub use secrets::NewSecret;
 
@@ -25,7 +25,7 @@ pub struct Vault {
 }
 
 impl Vault {
-    /// One with the keys of a controller, if it has any.
+    /// A controller without keys can neither seal nor unseal values.
     pub fn new(desk: Arc<Desk>, keys: Option<Keys>, issuers: Arc<dyn Issuers>) -> Self {
         Self { desk, keys, issuers, renewals: Turns::default() }
     }

@@ -4,7 +4,7 @@
 mod renew;
 mod server;
 
-use atlas_desk::{Caller, Consistency, Error};
+use atlas_desk::{Caller, Consistency, Error, requests};
 use atlas_model::{CallError, CallErrorKind, LoginSpec, ModelSpec, Reference, login_secret};
 use atlas_oauth::{Device, Expiry, Issuer, Poll, Proof, Request, ServerClient, ServerLogin, Tokens, UnixSeconds};
 use atlas_objects::{SecretProvider, SecretSpec};
@@ -13,6 +13,7 @@ use atlas_types::{Command, Expect, Object, ObjectKey, ObjectKind, ObjectName, Pu
 use bytes::Bytes;
 
 use crate::Vault;
+use crate::seal::unseal;
 
 pub(crate) use server::secret_of as secret_of_server;
 pub use server::{BegunLogin, NewLogin, secret_name as server_login_secret};
@@ -156,7 +157,7 @@ impl Vault {
         let spec = SecretSpec::read(&object.spec).map_err(|error| Error::internal("read a secret", &error))?;
         let Some(sealed) = spec.versions.last() else { return Ok(None) };
         let keys = self.keys()?;
-        let value = keys.unseal(key, sealed).map_err(|error| Error::internal("unseal a secret", &error))?;
+        let value = unseal(keys, key, sealed).map_err(|error| Error::internal("unseal a secret", &error))?;
         Ok(Some((sealed.version, value)))
     }
 
@@ -203,7 +204,7 @@ impl Vault {
             spec_version: 1,
             expect: old.map_or(Expect::Absent, |object| Expect::Revision(object.revision)),
         });
-        self.desk.propose(caller.request(command)).await.map(|_| ())
+        self.desk.propose(requests::of(caller, command)).await.map(|_| ())
     }
 
     /// Sends a request to an issuer.

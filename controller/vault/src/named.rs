@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use crate::Vault;
 use crate::logins::secret_of_server;
-use crate::seal::UnsealError;
+use crate::seal::{UnsealError, unseal};
 
 /// Why an attempt gets a lease without what it needs, and must fail.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -109,7 +109,7 @@ impl Vault {
             SecretProvider::Store => match spec.versions.last() {
                 Some(sealed) => {
                     let keys = self.keys.as_ref().ok_or_else(|| unsealed(UnsealError::NoKey))?;
-                    Some(SecretSource::Value(keys.unseal(&key, sealed).map_err(unsealed)?))
+                    Some(SecretSource::Value(unseal(keys, &key, sealed).map_err(unsealed)?))
                 }
                 None => None,
             },
@@ -118,7 +118,7 @@ impl Vault {
 }
 
 /// The models that a job may call.
-pub fn models_of_job(state: &State, job: &Job) -> Vec<ObjectKey> {
+pub(crate) fn models_of_job(state: &State, job: &Job) -> Vec<ObjectKey> {
     let mut models: Vec<ObjectKey> = Vec::new();
     for (_, name) in names_of_models(job) {
         for key in Asks::of(job).models(state, name) {
@@ -171,7 +171,7 @@ impl NamedObjects {
 }
 
 /// The MCP servers that a job may call, whether they exist or not.
-pub fn servers_of_job(job: &Job) -> impl Iterator<Item = ObjectKey> {
+pub(crate) fn servers_of_job(job: &Job) -> impl Iterator<Item = ObjectKey> {
     let named = job.spec.as_ref().map(|spec| spec.servers.iter()).into_iter().flatten();
     named.filter_map(|name| Asks::of(job).server(name))
 }

@@ -109,37 +109,37 @@ impl Keys {
         }
         Ok(Self(keys.into()))
     }
+}
 
-    /// Seals a value with the current key. `nonce` is random; `created` is in seconds since the Unix epoch.
-    pub fn seal(
-        &self,
-        key: &ObjectKey,
-        version: u64,
-        value: &SecretText,
-        nonce: [u8; NONCE_BYTES],
-        created: u64,
-    ) -> Option<SealedVersion> {
-        let current = self.0.first()?;
-        let payload = Payload { msg: value.expose().as_bytes(), aad: &bound_to(key, version) };
-        let sealed = current.cipher.encrypt(XNonce::from_slice(&nonce), payload).ok()?;
-        let (nonce, sealed) = (STANDARD.encode(nonce), STANDARD.encode(sealed));
-        Some(SealedVersion { version, key: current.id.clone(), nonce, sealed, created })
-    }
+/// Seals a value with the current key. `nonce` is random; `created` is in seconds since the Unix epoch.
+pub fn seal(
+    keys: &Keys,
+    key: &ObjectKey,
+    version: u64,
+    value: &SecretText,
+    nonce: [u8; NONCE_BYTES],
+    created: u64,
+) -> Option<SealedVersion> {
+    let current = keys.0.first()?;
+    let payload = Payload { msg: value.expose().as_bytes(), aad: &bound_to(key, version) };
+    let sealed = current.cipher.encrypt(XNonce::from_slice(&nonce), payload).ok()?;
+    let (nonce, sealed) = (STANDARD.encode(nonce), STANDARD.encode(sealed));
+    Some(SealedVersion { version, key: current.id.clone(), nonce, sealed, created })
+}
 
-    /// The value of a version.
-    pub fn unseal(&self, key: &ObjectKey, sealed: &SealedVersion) -> Result<SecretText, UnsealError> {
-        let known = self.0.iter().find(|known| known.id == sealed.key);
-        let known = known.ok_or_else(|| UnsealError::UnknownKey(sealed.key.chars().take(32).collect()))?;
-        let decoded = |text: &str| STANDARD.decode(text).map_err(|_| UnsealError::Damaged);
-        let (nonce, bytes) = (decoded(&sealed.nonce)?, decoded(&sealed.sealed)?);
-        if nonce.len() != NONCE_BYTES {
-            return Err(UnsealError::Damaged);
-        }
-        let payload = Payload { msg: &bytes, aad: &bound_to(key, sealed.version) };
-        let value = known.cipher.decrypt(XNonce::from_slice(&nonce), payload);
-        let value = Zeroizing::new(value.map_err(|_| UnsealError::Damaged)?);
-        std::str::from_utf8(&value).map(SecretText::new).map_err(|_| UnsealError::Damaged)
+/// The value of a version.
+pub fn unseal(keys: &Keys, key: &ObjectKey, sealed: &SealedVersion) -> Result<SecretText, UnsealError> {
+    let known = keys.0.iter().find(|known| known.id == sealed.key);
+    let known = known.ok_or_else(|| UnsealError::UnknownKey(sealed.key.chars().take(32).collect()))?;
+    let decoded = |text: &str| STANDARD.decode(text).map_err(|_| UnsealError::Damaged);
+    let (nonce, bytes) = (decoded(&sealed.nonce)?, decoded(&sealed.sealed)?);
+    if nonce.len() != NONCE_BYTES {
+        return Err(UnsealError::Damaged);
     }
+    let payload = Payload { msg: &bytes, aad: &bound_to(key, sealed.version) };
+    let value = known.cipher.decrypt(XNonce::from_slice(&nonce), payload);
+    let value = Zeroizing::new(value.map_err(|_| UnsealError::Damaged)?);
+    std::str::from_utf8(&value).map(SecretText::new).map_err(|_| UnsealError::Damaged)
 }
 
 /// What a sealed value belongs to.
@@ -168,10 +168,10 @@ mod tests {
     #[test]
     fn a_value_is_unsealed_for_its_own_secret_alone() {
         let value = SecretText::new("canary");
-        let sealed = keys(&[1]).seal(&key("a"), 1, &value, [7; 24], 5).expect("sealed");
+        let sealed = seal(&keys(&[1]), &key("a"), 1, &value, [7; 24], 5).expect("sealed");
         assert!(!format!("{sealed:?}").contains("canary"));
         let open = |keys: &Keys, name: &str, sealed: &SealedVersion| {
-            keys.unseal(&key(name), sealed).map(|value| value.expose().to_owned())
+            unseal(keys, &key(name), sealed).map(|value| value.expose().to_owned())
         };
         assert_eq!(open(&keys(&[1]), "a", &sealed), Ok("canary".to_owned()));
         assert_eq!(open(&keys(&[2, 1]), "a", &sealed), Ok("canary".to_owned()), "an older key unseals");

@@ -5,6 +5,7 @@ use atlas_objects::{SealedVersion, SecretProvider, SecretSpec, VERSIONS_MAX};
 use atlas_types::{ObjectKey, ObjectKind, ObjectName, SECRET_BYTES_MAX, SPEC_BYTES_MAX, SecretText};
 
 use crate::Vault;
+use crate::seal::seal;
 
 /// How often a value is set again after another client changed the secret at the same time.
 const TRIES_MAX: usize = 5;
@@ -56,7 +57,7 @@ impl Vault {
         let keys = self.keys()?;
         let version = spec.versions.last().map_or(1, |last| last.version.saturating_add(1));
         let created = u64::try_from(self.desk.env.clock.wall().0 / 1_000_000).unwrap_or(0);
-        spec.versions.push(keys.seal(key, version, value, self.desk.nonce(), created).ok_or(Error::Internal)?);
+        spec.versions.push(seal(keys, key, version, value, self.desk.nonce(), created).ok_or(Error::Internal)?);
         Ok(())
     }
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use atlas_desk::{Caller, Consistency, Error, on_behalf};
-use atlas_jobs::{Draft, Submission};
+use atlas_jobs::{Draft, Submission, relations};
 use atlas_records::View;
 use atlas_registry::{find_version, unknown_agent};
 use atlas_state::State;
@@ -106,7 +106,8 @@ impl Conversations {
 
     /// Submits a job as a turn. Its answer is added when it has ended.
     pub async fn submit_turn(&self, caller: &Caller, turn: Turn, submission: Submission) -> Result<JobId, Error> {
-        let mut submission = Submission { refuse: true, ..submission.in_conversation(turn.key.name.as_str()) };
+        let submission = Submission { refuse: true, ..submission };
+        let mut submission = relations::in_conversation(submission, turn.key.name.as_str());
         if submission.request_id.is_some() {
             let state = self.desk.current().await?;
             if let Some(first) = Draft::new(caller, &submission, self.jobs.draw_id()).remembered(&state) {
@@ -131,7 +132,7 @@ impl Conversations {
     ) -> Result<Option<ClaimedTurn>, Error> {
         let state = self.desk.current().await?;
         let Some(turn) = self.session_turn(caller, submission, &state).await? else { return Ok(None) };
-        let mut in_turn = submission.in_conversation(turn.key.name.as_str());
+        let mut in_turn = relations::in_conversation(submission.clone(), turn.key.name.as_str());
         match self.claim(caller, turn.asked(Some(Duration::ZERO)), &mut in_turn, id).await {
             Ok(claimed) => {
                 *submission = in_turn;
@@ -140,7 +141,7 @@ impl Conversations {
             // These pass. The child is asked for again, and finds its own turn.
             Err(error) if error.is_transient() => Err(error),
             Err(error) => {
-                submission.note(LEFT_METADATA, error.to_string());
+                relations::note(submission, LEFT_METADATA, error.to_string());
                 Ok(None)
             }
         }

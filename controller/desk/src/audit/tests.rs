@@ -245,7 +245,7 @@ impl Files for Small {
 
 fn cancel(job: u64) -> Request {
     let command = atlas_types::CancelJob { job: atlas_types::JobId(job), running: true };
-    caller().request(atlas_types::Command::CancelJob(command))
+    crate::requests::of(&caller(), atlas_types::Command::CancelJob(command))
 }
 
 /// A change on a full disk is not confirmed, the next one is refused before it is made, and with room again all are recorded once.

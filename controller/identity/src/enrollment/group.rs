@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use atlas_desk::{Caller, Consistency, Desk, Error};
+use atlas_desk::{Caller, Consistency, Desk, Error, requests};
 use atlas_objects::EnrollmentSpec;
 use atlas_state::State;
 use atlas_types::{Command, DeleteObject, Expect, NodeHealth, NodeId, Object, ObjectKind, Timestamp};
@@ -74,7 +74,7 @@ pub async fn enroll_member(desk: &Desk, caller: &Caller, member: GroupMember<'_>
     })?;
     for command in members.unused {
         // A later join tries again.
-        if let Err(error) = desk.propose(caller.request(Command::DeleteObject(command))).await {
+        if let Err(error) = desk.propose(requests::of(caller, Command::DeleteObject(command))).await {
             tracing::debug!(error = &error as &dyn std::error::Error, "an old enrollment was not removed");
             break;
         }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use atlas_desk::on_behalf;
+use atlas_desk::{on_behalf, requests};
 use atlas_state::State;
 use atlas_types::{
     AgentPin, AgentVersion, Command, ConsultOrchestrator, FailureKind, Job, JobStatus, Micros, Namespace, Outcome,
@@ -75,7 +75,7 @@ impl Service {
         let mut waiter = self.shared.records.waiters().wait(id);
         let command = ConsultOrchestrator { id, agent: agent.name.clone(), pin, input, timeout };
         let caller = on_behalf::cluster_in(agent.namespace.clone());
-        match self.propose(caller.request(Command::ConsultOrchestrator(command))).await? {
+        match self.propose(requests::of(&caller, Command::ConsultOrchestrator(command))).await? {
             Outcome::Submitted { .. } => {}
             _ => return Err(Error::OutcomeUnknown.into()),
         }

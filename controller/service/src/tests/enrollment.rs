@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
+use atlas_desk::requests;
 use atlas_env::{Env, SystemClock};
 use atlas_types::{
     BootId, Command, Expect, Inventory, NodeId, ObjectKind, ObjectName, PutObject, RegisterNode, RemoveNode,
@@ -94,8 +95,8 @@ async fn a_group_has_a_limit_and_old_members_that_live_hide_no_others() {
     let join = async |name: &str| node.service.enroll_member(&caller(), member(name)).await;
     let names: Vec<String> = (0..4_096).map(|number| format!("pod-{number}")).collect();
     for names in names.chunks(512) {
-        let requests = names.iter().map(|name| caller().request(enrollment(name))).collect();
-        let outcomes = node.service.handle().propose(requests).await.expect("applied");
+        let batch = names.iter().map(|name| requests::of(&caller(), enrollment(name))).collect();
+        let outcomes = node.service.handle().propose(batch).await.expect("applied");
         assert!(outcomes.iter().all(Result::is_ok), "{:?}", outcomes.first());
     }
     let refused = join("next").await.expect_err("too many");
@@ -103,8 +104,8 @@ async fn a_group_has_a_limit_and_old_members_that_live_hide_no_others() {
     join("pod-7").await.expect("one that is there");
     // The first 300 are connected, and nobody knows the others any more.
     for names in names[..300].chunks(100) {
-        let requests = names.iter().map(|name| caller().request(registered(name))).collect();
-        node.service.handle().propose(requests).await.expect("applied");
+        let batch = names.iter().map(|name| requests::of(&caller(), registered(name))).collect();
+        node.service.handle().propose(batch).await.expect("applied");
     }
     clock.seconds.store(3_700, Ordering::Relaxed);
     join("next").await.expect("there is room");

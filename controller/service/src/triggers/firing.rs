@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use atlas_desk::requests;
 use atlas_duty::waits_for_node;
 use atlas_objects::TriggerStatus;
 use atlas_state::State;
@@ -62,7 +63,7 @@ impl Service {
         missing: impl Fn() -> Error,
     ) -> Result<String, Error> {
         let key = trigger_key(&caller.namespace, id).map_err(|_| missing())?;
-        let mut origin = Origin { request_id: None, ..caller.origin() };
+        let mut origin = Origin { request_id: None, ..requests::origin(caller) };
         if let Some((request_id, body_hash)) = &wanted.known_by {
             (origin.request_id, origin.body_hash) = (Some(request_id.clone()), *body_hash);
         }
@@ -135,7 +136,7 @@ impl Service {
             missed: due.missed,
             start,
         };
-        Ok(Request { origin: caller.origin(), command: Command::FireTrigger(command) })
+        Ok(Request { origin: requests::origin(&caller), command: Command::FireTrigger(command) })
     }
 
     /// What a firing starts.
@@ -206,7 +207,7 @@ pub(super) fn cancel_last(trigger: &Trigger, state: &State) -> Option<Request> {
         Started::Job(job) if job.reason == Reason::Cancelling => return None,
         Started::Job(job) => Command::CancelJob(CancelJob { job: job.id, running: true }),
     };
-    Some(Request { origin: on_behalf_of(trigger).origin(), command })
+    Some(Request { origin: requests::origin(&on_behalf_of(trigger)), command })
 }
 
 /// The caller of what the cluster does for a trigger: a job has the rights of the one who wants it.

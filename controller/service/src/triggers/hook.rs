@@ -8,6 +8,7 @@ use atlas_objects::{SealedVersion, SecretProvider, SecretSpec};
 use atlas_state::State;
 use atlas_triggers::{Call, Kind, superseded};
 use atlas_types::{FiredBy, ObjectKey, ObjectKind, ObjectName, RequestId, SecretText};
+use atlas_vault::seal;
 use bytes::Bytes;
 use serde_json::{Map, Value};
 use tracing::warn;
@@ -149,7 +150,7 @@ impl Service {
                 break;
             }
             let keys = self.shared.vault.keys()?;
-            match keys.unseal(key, version) {
+            match seal::unseal(keys, key, version) {
                 Ok(value) => accepted.push(value),
                 // An older one may be sealed with a key that this controller has no more.
                 Err(_) if newer.is_some() => {}

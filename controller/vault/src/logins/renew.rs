@@ -14,7 +14,8 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::{Login, named};
-use crate::{Vault, models_of_job, servers_of_job};
+use crate::Vault;
+use crate::named::{models_of_job, servers_of_job};
 
 /// How long a renewal may take. After it another controller may begin one.
 const RENEWAL_SECONDS: u64 = 60;

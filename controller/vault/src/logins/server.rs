@@ -281,11 +281,11 @@ fn server_of(state: &State, key: &ObjectKey) -> Result<ServerSpec, Error> {
 
 #[cfg(test)]
 mod tests {
+    use atlas_desk::Fetched;
     use bytes::Bytes;
     use futures::future::{BoxFuture, FutureExt as _, ready};
 
     use super::*;
-    use atlas_desk::Fetched;
 
     /// A server that knows no GET and never answers a POST, with a description at the usual place.
     struct Silent;
