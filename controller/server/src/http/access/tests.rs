@@ -7,17 +7,18 @@ use std::path::Path;
 use std::time::Duration;
 
 use atlas_access::{ROOT, Right, built_in, token};
+use atlas_api::operations;
 use atlas_env::Env;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
 use crate::{Auth, Controller, Options};
-use atlas_api::operations;
 
 mod issuers;
 mod matrix;
 mod owners;
+mod rows;
 
 /// The time limit for every answer, even on a busy machine.
 const SOON: Duration = Duration::from_secs(60);

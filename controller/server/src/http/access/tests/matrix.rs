@@ -1,7 +1,7 @@
 //! Who may use what: each operation with each role, with no role and with tokens that are none, at each door that reaches it.
 //!
 //! The cases come from the rows of the operations, and from what the doors say that their tools and methods stand for. What is expected comes from
-//! the row. What somebody began is in `owners`.
+//! the row. What somebody began is in `owners`, and what the rows say in `rows`.
 
 use atlas_access::{BUILT_IN, Right, Rights, token};
 use atlas_api::{Agents, Body, Operation, Ownership, operations};
@@ -11,6 +11,12 @@ use atlas_service::tool_operation;
 use serde_json::{Map, Value, json};
 
 use super::*;
+
+/// The tools that everybody with a token may call. Every other tool stands for an operation.
+const PUBLIC_TOOLS: [&str; 2] = ["docs_search", "atlas.monitor.health"];
+
+/// The tools of the compatible server that change something; that server says it of none.
+const CHANGES: [&str; 3] = ["atlas.exec.run", "atlas.exec.spawn", "atlas.exec.cancel"];
 
 /// The way by which somebody asks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -99,6 +105,16 @@ impl Case {
             // The servers of MCP tell errors in their messages.
             _ => heard.text.contains("E2107"),
         }
+    }
+
+    /// Whether a refusal names the right that is lacking.
+    fn names_its_right(self, heard: &Heard) -> bool {
+        self.row.is_some_and(|row| heard.text.contains(&format!("lacks the right {}", row.right)))
+    }
+
+    /// Whether it only reads, and names nothing that has to be there.
+    fn lists(self) -> bool {
+        self.row.is_none_or(|row| row.verb.as_str() == "GET" && !row.path.contains('{'))
     }
 
     fn is_in_namespace(self) -> bool {
@@ -231,6 +247,9 @@ async fn roles(door: Door) {
             if case.is_refusal(&heard) == expected || heard.code == "E2106" {
                 wrong.push(format!("{name}: {} gives {} {}", case.verb, heard.status, heard.text));
             }
+            if case.is_refusal(&heard) && !case.names_its_right(&heard) {
+                wrong.push(format!("{name}: {} does not name the right: {}", case.verb, heard.text));
+            }
         }
     }
     assert_eq!(wrong, Vec::<String>::new());
@@ -293,10 +312,33 @@ async fn every_tool_stands_for_an_operation() {
         for tool in tools {
             let case = cases(door).into_iter().find(|case| case.verb == tool["name"]);
             let case = case.unwrap_or_else(|| panic!("{door:?}: {} is no case", tool["name"]));
-            let reads = tool["annotations"]["readOnlyHint"] == true;
-            let changes = case.row.is_some_and(|row| row.verb.as_str() != "GET");
-            assert!(door == Door::Compatible || reads != changes, "{case:?} reads: {reads}");
+            let is_public = PUBLIC_TOOLS.contains(&case.verb);
+            assert_eq!(case.row.is_none(), is_public, "{case:?}: whoever may call it has the right of an operation");
+            let changes = match door {
+                Door::Compatible => CHANGES.contains(&case.verb),
+                _ => tool["annotations"]["readOnlyHint"] != true,
+            };
+            let stands_for_a_change = case.row.is_some_and(|row| row.verb.as_str() != "GET");
+            assert_eq!(changes, stands_for_a_change, "{case:?}");
         }
+    }
+    cluster.controller.shutdown().await;
+}
+
+#[tokio::test]
+async fn who_only_reads_reads_over_mcp() {
+    let cluster = Cluster::start(true).await;
+    let viewer = cluster.principal("ann", "viewer", None).await;
+    for door in [Door::Mcp, Door::Compatible] {
+        let mut read = 0;
+        // A stream has no end.
+        for case in cases(door).into_iter().filter(|case| case.lists() && case.verb != "subscriptions/listen") {
+            let heard = case.ask(&cluster, Some(&viewer), &nothing("default")).await.body();
+            let is_read = heard["result"].is_object() && heard["result"]["isError"] != true;
+            assert!(is_read, "{door:?} {}: {heard}", case.verb);
+            read += 1;
+        }
+        assert!(read >= 3, "{door:?}: {read}");
     }
     cluster.controller.shutdown().await;
 }
