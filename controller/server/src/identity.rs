@@ -1,4 +1,5 @@
-//! Determines the caller at a door. This is the only place in the program that creates a caller.
+//! The callers of this program's doors, as authentication found them. Callers that act for somebody else are made by functions behind the
+//! doors alone.
 
 use std::sync::Arc;
 

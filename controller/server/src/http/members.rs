@@ -65,5 +65,7 @@ mod tests {
         for body in ["[]", "1", "null", r#"{"a": 1"#, r#"{"a": 1} 2"#, r#"{1: 2}"#] {
             assert!(serde_json::from_str::<Members<'_>>(body).is_err(), "{body}");
         }
+        let not_text = serde_json::from_slice::<Members<'_>>(b"{\"agent\": \"a\", \"z\": \"\xff\"}");
+        assert!(not_text.is_err(), "what is ignored is text as well");
     }
 }
