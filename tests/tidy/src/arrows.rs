@@ -98,6 +98,7 @@ const ARROWS: &[(&str, &str)] = &[
     ("atlas-compat", "bundled cli contract dev env mcp-spec package policy turn types"),
     ("atlas-dev", "controller env telemetry types worker"),
     ("atlas-offline", "format raft recovery types"),
+    ("atlas-counts", "dev env package"),
     (
         "atlas-bench",
         "access cluster-tests dev duty env format log mediation package postgres raft service state types wire",

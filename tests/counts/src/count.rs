@@ -1,0 +1,78 @@
+//! The things that are counted.
+
+use std::fmt;
+
+use anyhow::{Result, bail, ensure};
+
+use crate::allocator::counted;
+use crate::client::{contains, request};
+use crate::cluster::Counted;
+
+/// How many rounds are counted, and how many before them are not: connections, slots and caches are made in those.
+const ROUNDS: usize = 9;
+const ROUNDS_NOT_COUNTED: usize = 3;
+
+/// Things of a round.
+const A_ROUND: usize = 50;
+
+/// Steps of the chain.
+const STEPS: usize = 5;
+
+/// What one of the things costs.
+pub(crate) struct Cost {
+    allocations: f64,
+    bytes: f64,
+    entries: f64,
+}
+
+impl fmt::Display for Cost {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{:.1} {:.0} {:.2}", self.allocations, self.bytes, self.entries)
+    }
+}
+
+/// Counts what one of the things with a name costs.
+pub(crate) fn count(name: &str) -> Result<Cost> {
+    let (request, times) = match name {
+        "job" => (request("POST", "/api/jobs?wait=30", b"{\"agent\":\"noop\",\"input\":{}}"), A_ROUND),
+        "chain-step" => {
+            let steps = vec!["{\"agent\":\"noop\"}"; STEPS].join(",");
+            let body = format!("{{\"chain\":{{\"name\":\"steps\",\"steps\":[{steps}]}},\"input\":{{}}}}");
+            (request("POST", "/api/chains?wait=30", body.as_bytes()), A_ROUND / STEPS)
+        }
+        other => bail!("\"{other}\" is not counted: job or chain-step"),
+    };
+    rounds(|cluster| {
+        for _ in 0..times {
+            let answer = cluster.client.send(&request)?;
+            let completed = contains(answer, "\"status\":\"completed\"");
+            ensure!(completed, "not completed: {}", String::from_utf8_lossy(answer));
+        }
+        Ok(())
+    })
+}
+
+/// The cost of one of the things of a round. What runs by the clock meanwhile falls into a few rounds only, so a cheap round is what counts.
+fn rounds(mut round: impl FnMut(&mut Counted) -> Result<()>) -> Result<Cost> {
+    let mut cluster = Counted::start()?;
+    let mut costs = Vec::new();
+    for number in 0..ROUNDS + ROUNDS_NOT_COUNTED {
+        let entries = cluster.metric(ENTRIES)?;
+        let (allocations, bytes) = counted();
+        round(&mut cluster)?;
+        let (allocations_after, bytes_after) = counted();
+        let each = |before: u64, after: u64| (after - before) as f64 / A_ROUND as f64;
+        if number >= ROUNDS_NOT_COUNTED {
+            costs.push(Cost {
+                allocations: each(allocations, allocations_after),
+                bytes: each(bytes, bytes_after),
+                entries: (cluster.metric(ENTRIES)? - entries) / A_ROUND as f64,
+            });
+        }
+    }
+    costs.sort_by(|one, other| one.allocations.total_cmp(&other.allocations));
+    Ok(costs.swap_remove(ROUNDS / 3))
+}
+
+/// The counter of entries among the metrics.
+const ENTRIES: &str = "atlas_raft_entries_total";
