@@ -173,8 +173,7 @@ impl HttpDoor {
         let answer = match caller.may(operation.id) {
             Ok(()) => {
                 request.without_body(self).await?;
-                // Boxed, because it is as large as all operations together.
-                Box::pin(handlers::call(self, operation.id, &caller, request, &route.names)).await
+                handlers::call(self, operation.id, &caller, request, &route.names).await
             }
             Err(error) => Err(error.into()),
         };

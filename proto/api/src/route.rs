@@ -1,5 +1,6 @@
 //! From the path of a request to the operations there.
 
+use std::borrow::Cow;
 use std::sync::LazyLock;
 
 use http::Method;
@@ -122,7 +123,7 @@ impl Node {
         let node = self.parameter.as_deref()?;
         let name = percent_decoded(part).filter(|name| !name.is_empty())?;
         let place = if names.first.is_empty() { &mut names.first } else { &mut names.second };
-        *place = name;
+        *place = name.into_owned();
         go_on(node, names)
     }
 
@@ -132,8 +133,8 @@ impl Node {
 }
 
 /// Decodes percent encoding. None if the result is not UTF-8.
-pub fn percent_decoded(text: &str) -> Option<String> {
-    if text.contains('%') { String::from_utf8(bytes_decoded(text)).ok() } else { Some(text.to_owned()) }
+pub fn percent_decoded(text: &str) -> Option<Cow<'_, str>> {
+    if text.contains('%') { String::from_utf8(bytes_decoded(text)).ok().map(Cow::Owned) } else { Some(text.into()) }
 }
 
 /// Decodes percent encoding. A `%` that does not start a code is kept.

@@ -1,5 +1,6 @@
 //! `/mcp` and `/agents/{name}/mcp`: requests of the Model Context Protocol, which the gateway answers.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use atlas_access::Access;
@@ -29,7 +30,7 @@ pub(crate) fn is_path(path: &str) -> bool {
 pub(crate) fn agent_of(path: &str) -> Option<String> {
     let name = path.strip_prefix("/agents/")?;
     let name = name.strip_suffix('/').unwrap_or(name).strip_suffix(PATH)?;
-    percent_decoded(name).filter(|name| !name.is_empty())
+    percent_decoded(name).filter(|name| !name.is_empty()).map(Cow::into_owned)
 }
 
 /// Answers a request to [`PATH`]. Its stream ends when the controller stops.

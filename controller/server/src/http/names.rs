@@ -66,6 +66,10 @@ pub(crate) fn ignored_members<'a>(
     names: impl IntoIterator<Item = &'a str>,
     strict: bool,
 ) -> Result<Vec<String>, Problem> {
+    let mut names = names.into_iter().peekable();
+    if names.peek().is_none() {
+        return Ok(Vec::new());
+    }
     let known: Vec<&str> = shape.members().collect::<BTreeSet<_>>().into_iter().collect();
     let of_python =
         OF_PYTHON.iter().find(|(known, _)| known.name() == shape.name()).map_or(&[][..], |(_, members)| members);
