@@ -31,7 +31,7 @@ pub type GatewayResponse = http::Response<UnsyncBoxBody<Bytes, Infallible>>;
 
 /// What comes of a request. It is boxed, so that the servers and what `rmcp` makes of them are compiled with this crate, once, and not with
 /// the program that awaits it.
-pub type Answer<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+type BoxedAnswer<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 /// The header with the id of a session, of the protocol's versions that have sessions.
 pub(crate) const SESSION: &str = "mcp-session-id";
@@ -107,7 +107,7 @@ impl Gateway {
     }
 
     /// Answers a request to the platform on behalf of a caller.
-    pub fn answer(&self, request: http::Request<Bytes>, caller: Caller) -> Answer<'_, GatewayResponse> {
+    pub fn answer(&self, request: http::Request<Bytes>, caller: Caller) -> BoxedAnswer<'_, GatewayResponse> {
         Box::pin(self.platform.answer(request, caller))
     }
 
@@ -118,7 +118,7 @@ impl Gateway {
         caller: Caller,
         agent: &'a str,
         port: u16,
-    ) -> Answer<'a, Result<GatewayResponse, Error>> {
+    ) -> BoxedAnswer<'a, Result<GatewayResponse, Error>> {
         Box::pin(async move {
             let shown = self.service.agent(&caller, agent, None, Consistency::Linearizable).await?;
             self.service.agent_served(shown.agent.name.as_str(), port);

@@ -8,6 +8,7 @@ mod admission;
 mod assignment;
 mod enrollment;
 mod follow;
+mod gathered;
 mod hub;
 mod mail;
 mod models;

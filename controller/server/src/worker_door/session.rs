@@ -15,12 +15,13 @@ use atlas_types::{
 };
 use atlas_wire::proto::worker::v1::SessionRequest;
 use atlas_wire::session::{Hello, ToLeader, ToWorker};
-use futures::stream::{FuturesOrdered, FuturesUnordered, ReadyChunks, StreamExt as _};
+use futures::stream::{FuturesOrdered, FuturesUnordered, StreamExt as _};
 use tonic::{Status, Streaming};
 
 use super::Door;
 use super::admission::{Admitted, Refusal};
 use super::enrollment::Sender;
+use super::gathered::Gathered;
 use super::hub::{Connection, Program, Refused};
 use super::outbox::Outbox;
 use super::park::{self, Asked};
@@ -104,7 +105,7 @@ pub(super) async fn run(
         door: door.clone(),
         connection: connection.clone(),
         sender,
-        incoming: incoming.ready_chunks(FRAMES_MAX),
+        incoming: Gathered::new(incoming, FRAMES_MAX),
         withheld,
         proposals: FuturesOrdered::new(),
         renewal: None,
@@ -177,7 +178,7 @@ struct Session {
     door: Arc<Door>,
     connection: Arc<Connection>,
     sender: Sender,
-    incoming: ReadyChunks<Streaming<SessionRequest>>,
+    incoming: Gathered<Streaming<SessionRequest>>,
     /// What the node has, if a part of it waits for a newer feature level.
     withheld: Option<RegisterNode>,
     proposals: FuturesOrdered<Boxed<Result<Vec<ToWorker>, NotAnswered>>>,
