@@ -193,7 +193,7 @@ impl Controller {
             keys,
             authentication,
             audit,
-            issuers: Arc::new(crate::issuers::Outside::new(env.net.clone())),
+            issuers: Arc::new(crate::issuers::Outside::new(&env)),
             externals: Arc::new(crate::externals::Outside::new(env.clone())),
             env: env.clone(),
         });

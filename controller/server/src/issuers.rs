@@ -1,9 +1,8 @@
 //! The way to issuers of access tokens: by the client of webhooks, with its rules for addresses.
 
-use std::sync::Arc;
 use std::time::Duration;
 
-use atlas_env::Net;
+use atlas_env::Env;
 use atlas_oauth::{ANSWER_BYTES_MAX, Request};
 use atlas_service::{Fetched, Issuers};
 use atlas_webhooks::{Exchange, HttpAnswer, OutgoingBody};
@@ -16,8 +15,8 @@ const TIMEOUT: Duration = Duration::from_secs(30);
 pub(crate) struct Outside(Exchange);
 
 impl Outside {
-    pub(crate) fn new(net: Arc<dyn Net>) -> Self {
-        Self(Exchange::new(net, TIMEOUT, ANSWER_BYTES_MAX))
+    pub(crate) fn new(env: &Env) -> Self {
+        Self(Exchange::new(env, TIMEOUT, ANSWER_BYTES_MAX))
     }
 }
 

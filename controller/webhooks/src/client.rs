@@ -7,10 +7,11 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use atlas_env::{Net, chain};
+use atlas_env::{Env, chain};
 use atlas_http::{ConnectOptions, Connector, Dial, Proxy, Trust, Versions, body};
 use bytes::Bytes;
 use http::header::{CONTENT_TYPE, HOST, HeaderName, USER_AGENT};
+use http::uri::Scheme;
 use http::{Method, Request, StatusCode, Uri};
 use http_body_util::Full;
 use hyper::client::conn::http1::{SendRequest, handshake};
@@ -42,14 +43,14 @@ pub(crate) enum SendError {
 /// Connects to receivers by HTTP and by TLS. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct Client {
-    net: Arc<dyn Net>,
+    env: Env,
     trust: Trust,
 }
 
 impl Client {
     /// A client that trusts the certificates that the system trusts.
-    pub(crate) fn new(net: Arc<dyn Net>) -> Self {
-        Self { net, trust: Trust::default() }
+    pub(crate) fn new(env: &Env) -> Self {
+        Self { env: env.clone(), trust: Trust::default() }
     }
 
     /// A receiver to which nothing is connected yet.
@@ -60,10 +61,15 @@ impl Client {
     }
 
     async fn connect(&self, uri: Uri) -> Result<Open, SendError> {
+        let trust = match uri.scheme() == Some(&Scheme::HTTPS) {
+            true => self.trusted().await?,
+            // No certificate is looked at.
+            false => Trust::only([]),
+        };
         let options = ConnectOptions {
-            dial: Dial::net(Arc::clone(&self.net), screen),
+            dial: Dial::net(Arc::clone(&self.env.net), screen),
             proxy: &Proxy::Direct,
-            trust: &self.trust,
+            trust: &trust,
             versions: Versions::One,
             limit: None,
         };
@@ -72,6 +78,17 @@ impl Client {
             Err(error) => Err(error),
         };
         Open::over(opened.map_err(|error| SendError::Connect(chain(&*error)))?).await
+    }
+
+    /// Who is trusted, once that is read. A machine may have no root certificates, and then TLS is refused.
+    async fn trusted(&self) -> Result<Trust, SendError> {
+        let trust = self.trust.clone();
+        let loaded = self.env.spawn_blocking("read-roots", move || trust.load()).join().await;
+        match loaded {
+            Ok(Ok(())) => Ok(self.trust.clone()),
+            Ok(Err(error)) => Err(SendError::Connect(error.to_string())),
+            Err(_) => Err(SendError::Connect("the system's root certificates cannot be read".to_owned())),
+        }
     }
 }
 
@@ -173,7 +190,7 @@ async fn answer(
 
 #[cfg(test)]
 mod tests {
-    use atlas_env::{Env, Listener};
+    use atlas_env::Listener;
     use rustls::ServerConfig;
     use rustls::pki_types::PrivateKeyDer;
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -214,18 +231,34 @@ mod tests {
     #[tokio::test]
     async fn tls_is_used_with_certificates_that_are_trusted() {
         let (url, trust) = secure().await;
-        let net = Env::system().net;
-        let trusting = Client { net: net.clone(), trust };
+        let env = Env::system();
+        let trusting = Client { env: env.clone(), trust };
         post(&trusting, &url).await.expect("it is trusted");
-        let error = post(&Client::new(net.clone()), &url).await.expect_err("nobody vouches for it");
+        let error = post(&Client::new(&env), &url).await.expect_err("nobody vouches for it");
         assert!(error.to_string().contains("certificate"), "{error}");
-        let plain = post(&Client::new(net), &url.replace("https", "http")).await;
+        let plain = post(&Client::new(&env), &url.replace("https", "http")).await;
         plain.expect_err("it does not speak plain HTTP");
     }
 
     #[tokio::test]
+    async fn without_certificates_tls_is_refused_and_plain_http_is_not() {
+        let client = Client { env: Env::system(), trust: Trust::only([]) };
+        let listener = client.env.net.listen(([127, 0, 0, 1], 0).into()).await.expect("a free port");
+        let port = listener.local_addr().expect("an address").port();
+        let _serving = client.env.spawn("receiver", async move {
+            while let Ok(mut stream) = listener.accept().await {
+                let _ = stream.read(&mut [0; 4096]).await;
+                let _ = stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n").await;
+            }
+        });
+        let error = post(&client, &format!("https://localhost:{port}/")).await.expect_err("nobody is trusted");
+        assert_eq!(error.to_string(), "could not connect: none of the certificates that were given can be used");
+        post(&client, &format!("http://localhost:{port}/")).await.expect("no certificate is needed");
+    }
+
+    #[tokio::test]
     async fn addresses_and_urls_that_cannot_be_used_are_refused() {
-        let client = Client::new(Env::system().net);
+        let client = Client::new(&Env::system());
         assert!(client.receiver("/nowhere", Duration::ZERO).is_err());
         let listener = Env::system().net.listen(([127, 0, 0, 1], 0).into()).await.expect("a free port");
         let address = listener.local_addr().expect("an address");

@@ -47,7 +47,7 @@ impl Webhooks {
     /// Starts it.
     pub fn start(parts: Parts) -> Self {
         let Parts { service, secrets, env } = parts;
-        let client = Client::new(Arc::clone(&env.net));
+        let client = Client::new(&env);
         let means = Means { service, client, secrets, env: env.clone() };
         let (stop, stopped) = watch::channel(false);
         let task = env.spawn_restarting("webhooks", move || run(means.clone(), stopped.clone()));

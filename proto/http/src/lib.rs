@@ -1,6 +1,7 @@
 //! Requests to other servers: how connections are opened, whom they trust, and how much of an answer is read.
 //!
-//! Everything that asks another server stands on this crate, and says with [`ConnectOptions`] where it differs on purpose:
+//! All programs of a cluster that ask other servers stand on this crate, and say with [`ConnectOptions`] where they differ on purpose. Only
+//! the operator for Kubernetes (`k8s/operator`) has clients of its own: it asks Kubernetes with the crate `kube`, and a cluster beside it.
 //!
 //! | who asks | connections by | proxies | trusts | HTTP | redirects |
 //! |---|---|---|---|---|---|

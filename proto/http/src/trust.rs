@@ -18,10 +18,16 @@ struct Inner {
     /// Whether the system's authorities do not count.
     alone: bool,
     /// Reading the system's certificates takes milliseconds, so it is done once, for the first connection that needs them.
-    made: OnceLock<Result<ClientConfig, rustls::Error>>,
+    made: OnceLock<Result<TlsClient, rustls::Error>>,
 }
 
-/// The text contains no certificates, or one that is damaged.
+struct TlsClient {
+    config: ClientConfig,
+    /// Why it accepts no certificate at all, if so.
+    useless: Option<String>,
+}
+
+/// A file contains no certificates, or one that is damaged; or nobody is trusted.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct TrustError(String);
@@ -53,21 +59,40 @@ impl Trust {
         RootCertStore::empty().add(certificate.clone())
     }
 
-    /// The settings of TLS. A machine without any authority can still reach its own servers over plain HTTP.
-    pub(crate) fn config(&self) -> Result<ClientConfig, rustls::Error> {
-        self.0.made.get_or_init(|| self.make()).clone()
+    /// Reads the authorities of the system, unless that is done. It blocks: do not use it on async threads. An error if there is none by
+    /// which a server could be trusted.
+    pub fn load(&self) -> Result<(), TrustError> {
+        match self.made() {
+            Ok(TlsClient { useless: None, .. }) => Ok(()),
+            Ok(TlsClient { useless: Some(why), .. }) => Err(TrustError(why.clone())),
+            Err(error) => Err(TrustError(error.to_string())),
+        }
     }
 
-    fn make(&self) -> Result<ClientConfig, rustls::Error> {
+    /// The settings of TLS. A machine without any authority can still reach its own servers over plain HTTP.
+    pub(crate) fn config(&self) -> Result<ClientConfig, rustls::Error> {
+        self.made().as_ref().map(|made| made.config.clone()).map_err(Clone::clone)
+    }
+
+    fn made(&self) -> &Result<TlsClient, rustls::Error> {
+        self.0.made.get_or_init(|| self.make())
+    }
+
+    fn make(&self) -> Result<TlsClient, rustls::Error> {
         let mut roots = RootCertStore::empty();
+        let mut useless = "none of the certificates that were given can be used".to_owned();
         if !self.0.alone {
+            let found = rustls_native_certs::load_native_certs();
+            let why = found.errors.first().map(|error| format!(": {error}")).unwrap_or_default();
+            useless = format!("the system's root certificates: there is none that can be used{why}");
             // Systems keep certificates that no program accepts any more; the others still count.
-            roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+            roots.add_parsable_certificates(found.certs);
         }
         roots.add_parsable_certificates(self.0.added.iter().cloned());
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let builder = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions()?;
-        Ok(builder.with_root_certificates(roots).with_no_client_auth())
+        let useless = roots.is_empty().then_some(useless);
+        Ok(TlsClient { config: builder.with_root_certificates(roots).with_no_client_auth(), useless })
     }
 }
 
@@ -94,7 +119,9 @@ mod tests {
         let made = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).expect("a certificate");
         let trust = Trust::with(block(&base64(made.cert.der())).as_bytes()).expect("a certificate");
         assert_eq!(format!("{trust:?}"), "the system's authorities and 1 more");
-        assert!(trust.config().is_ok() && Trust::default().config().is_ok());
+        assert!(trust.config().is_ok() && Trust::default().config().is_ok() && trust.load().is_ok());
+        let error = Trust::only([]).load().expect_err("nobody is trusted");
+        assert_eq!(error.to_string(), "none of the certificates that were given can be used");
     }
 
     fn base64(bytes: &[u8]) -> String {

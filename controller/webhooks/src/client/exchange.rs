@@ -1,9 +1,8 @@
 //! One request outside of deliveries, whose answer is read: to issuers of access tokens, and to who names them.
 
-use std::sync::Arc;
 use std::time::Duration;
 
-use atlas_env::{Net, chain};
+use atlas_env::{Env, chain};
 use atlas_http::body;
 use bytes::Bytes;
 use http::header::{ACCEPT, CONTENT_TYPE, HOST, USER_AGENT, WWW_AUTHENTICATE};
@@ -40,8 +39,8 @@ pub struct Exchange {
 
 impl Exchange {
     /// Requests that take at most `timeout`, and whose answers have at most `answer_bytes_max` bytes.
-    pub fn new(net: Arc<dyn Net>, timeout: Duration, answer_bytes_max: usize) -> Self {
-        Self { client: Client::new(net), timeout, answer_bytes_max }
+    pub fn new(env: &Env, timeout: Duration, answer_bytes_max: usize) -> Self {
+        Self { client: Client::new(env), timeout, answer_bytes_max }
     }
 
     /// Sends a body. The status and the body of the answer, or why there is none; the text shows nothing that was sent.
@@ -124,7 +123,7 @@ mod tests {
             let _ = connection.read(&mut [0; 4096]).await;
             let _ = connection.write_all(answer.as_bytes()).await;
         });
-        let exchange = Exchange::new(env.net.clone(), Duration::from_secs(30), 64);
+        let exchange = Exchange::new(&env, Duration::from_secs(30), 64);
         let body = Bytes::from_static(b"grant_type=x");
         exchange.post(OutgoingBody { url: &url, content_type: "text/plain", headers: &[], body }).await
     }
@@ -148,7 +147,7 @@ mod tests {
             let answer = "HTTP/1.1 401 Unauthorized\r\nwww-authenticate: Bearer x=1\r\ncontent-length: 0\r\n\r\n";
             let _ = connection.write_all(answer.as_bytes()).await;
         });
-        let answered = Exchange::new(env.net.clone(), Duration::from_secs(30), 64).get(&url).await.expect("an answer");
+        let answered = Exchange::new(&env, Duration::from_secs(30), 64).get(&url).await.expect("an answer");
         assert_eq!((answered.status, answered.challenge.as_deref()), (401, Some("Bearer x=1")));
     }
 
