@@ -17,6 +17,9 @@ use crate::{Expression, Problem};
 
 pub(crate) use words::PRESENT;
 
+/// Most bytes of a filter: people list the ids of many objects in one.
+const FILTER_BYTES_MAX: usize = 64 << 10;
+
 /// A filter that was parsed.
 #[derive(Debug)]
 pub struct Filter {
@@ -28,7 +31,7 @@ pub struct Filter {
 impl Filter {
     /// Parses a filter. Any name may be one of a member.
     pub fn parse(source: &str) -> Result<Self, Problem> {
-        parse::check_bounds(source)?;
+        parse::check_bounds(&words::outline(source), FILTER_BYTES_MAX)?;
         let readable = words::readable(source);
         let expression = parse::unchecked(&readable)?;
         let mut found = Vec::new();

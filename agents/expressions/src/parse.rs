@@ -16,7 +16,7 @@ const MARKS_MAX: usize = 200;
 const DEPTH_MAX: usize = 256;
 
 pub(crate) fn parse(source: &str, variables: &[&str]) -> Result<Expression, Problem> {
-    check_bounds(source)?;
+    check_bounds(source, SOURCE_BYTES_MAX)?;
     let expression = unchecked(source)?;
     check(&expression, variables, Functions::OfExpressions)?;
     Ok(expression)
@@ -43,10 +43,10 @@ pub(crate) enum Functions {
 }
 
 /// Counts in texts as well, so the bounds hold for whatever the parser takes for a text.
-pub(crate) fn check_bounds(source: &str) -> Result<(), Problem> {
+pub(crate) fn check_bounds(source: &str, bytes_max: usize) -> Result<(), Problem> {
     let refused = |line, column, text: String| Err(Problem { line, column, text, is_missing: false });
-    if source.len() > SOURCE_BYTES_MAX {
-        return refused(1, 1, format!("an expression has at most {SOURCE_BYTES_MAX} bytes"));
+    if source.len() > bytes_max {
+        return refused(1, 1, format!("an expression has at most {bytes_max} bytes"));
     }
     let (mut line, mut column, mut nested, mut marks) = (1, 0, 0_usize, 0_usize);
     for char in source.chars() {

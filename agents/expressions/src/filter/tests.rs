@@ -49,6 +49,24 @@ fn expressions_hold_or_do_not() {
 }
 
 #[test]
+fn a_filter_may_list_many_ids() {
+    let ids: Vec<String> = (0..1_000).map(|number| format!("'job-01k{number:04}-a.b-0123456789-0123456789'")).collect();
+    let text = format!("id in [{}]", ids.join(", "));
+    assert!(text.len() > 32 << 10, "{}", text.len());
+    let filter = Filter::parse(&text).expect("a filter");
+    assert_eq!(filter.admits(&json!({"id": "job-01k0999-a.b-0123456789-0123456789"})), Ok(true));
+    assert_eq!(filter.admits(&json!({"id": "job-01k1000-a.b-0123456789-0123456789"})), Ok(false));
+    let longer = format!("id == '{}'", "x".repeat(64 << 10));
+    assert_eq!(
+        Filter::parse(&longer).map(drop).expect_err("refused").to_string(),
+        "line 1, column 1: an expression has at most 65536 bytes"
+    );
+    for deep in ["-".repeat(300), "1-".repeat(300), format!("'\\q{}'", "1-".repeat(300)), "[".repeat(30)] {
+        assert!(Filter::parse(&format!("{deep}1")).is_err(), "{deep}");
+    }
+}
+
+#[test]
 fn a_filter_knows_which_members_it_names() {
     let text = "-a.b[c] > 1 && !('x' in d) || size(e) + f.size() == 2 ? has(g.h) : i in [j]";
     let filter = Filter::parse(text).expect("a filter");

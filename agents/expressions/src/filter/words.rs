@@ -28,31 +28,57 @@ const RESERVED: [&str; 17] = [
 pub(super) fn readable(source: &str) -> String {
     let mut text = String::with_capacity(source.len());
     let mut rest = source;
-    while let Some(first) = rest.chars().next() {
-        let taken = match first {
-            '\'' | '"' => literal(rest, false),
-            '/' if rest.starts_with("//") => rest.find('\n').unwrap_or(rest.len()),
-            letter if letter.is_ascii_alphabetic() || letter == '_' => {
-                rest.find(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_').unwrap_or(rest.len())
-            }
-            other => other.len_utf8(),
-        };
-        let (word, after) = rest.split_at(taken);
+    while !rest.is_empty() {
+        let (word, after) = piece(rest);
         if is_replaced(word, &text, after) {
             text.push('_');
             text.push_str(word.get(1..).unwrap_or_default());
-            rest = after;
-        } else if is_prefix(word) && after.starts_with(['\'', '"']) {
-            let end = taken + literal(after, word.contains(['r', 'R']));
-            let (whole, after) = rest.split_at(end);
-            text.push_str(whole);
-            rest = after;
         } else {
             text.push_str(word);
-            rest = after;
         }
+        rest = after;
     }
     text
+}
+
+/// The filter without what does not make it deep, so that long lists of texts are allowed: commas, and the inside of plain texts. Others are
+/// left as they are, as the parser may take another part of them for the text. Each byte has its place still.
+pub(super) fn outline(source: &str) -> String {
+    let mut text = String::with_capacity(source.len());
+    let mut rest = source;
+    while !rest.is_empty() {
+        let (word, after) = piece(rest);
+        if word == "," || is_plain_text(word) {
+            text.extend(word.chars().map(|char| if char.is_ascii() { ' ' } else { char }));
+        } else {
+            text.push_str(word);
+        }
+        rest = after;
+    }
+    text
+}
+
+/// The first piece of a text, and the rest: a text in quotes with what makes it raw or bytes, a comment, a word, or a character.
+fn piece(rest: &str) -> (&str, &str) {
+    let taken = match rest.chars().next() {
+        Some('\'' | '"') => literal(rest, false),
+        Some('/') if rest.starts_with("//") => rest.find('\n').unwrap_or(rest.len()),
+        Some(letter) if letter.is_ascii_alphabetic() || letter == '_' => {
+            let no_letter = |letter: char| !letter.is_ascii_alphanumeric() && letter != '_';
+            let (word, after) = rest.split_at(rest.find(no_letter).unwrap_or(rest.len()));
+            let is_text = is_prefix(word) && after.starts_with(['\'', '"']);
+            word.len() + if is_text { literal(after, word.contains(['r', 'R'])) } else { 0 }
+        }
+        other => other.map_or(0, char::len_utf8),
+    };
+    rest.split_at(taken)
+}
+
+/// Whether a piece is a text in one pair of quotes, on one line and without a backslash.
+fn is_plain_text(piece: &str) -> bool {
+    let inside = |quote: char| piece.strip_prefix(quote)?.strip_suffix(quote);
+    let inside = inside('\'').or_else(|| inside('"'));
+    inside.is_some_and(|inside| !inside.contains(['\\', '\n', '\r', piece.chars().next().unwrap_or_default()]))
 }
 
 /// A name as it was written.
@@ -93,7 +119,18 @@ fn literal(text: &str, is_raw: bool) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::{readable, written};
+    use super::{outline, readable, written};
+
+    #[test]
+    fn the_outline_is_what_can_be_deep() {
+        for (source, expected) in [
+            ("id in ['a-1', \"b-(2\"] && c", "id in [             ] && c"),
+            (r#"'a\'-(' + r'-\' + '''-''' + 'é-' + '-"#, r#"'a\'-(' + r'-\' + '''-''' +  é   + '-"#),
+            ("'-\n-' + \"'-'\"", "'-\n-' +      "),
+        ] {
+            assert_eq!(outline(source), expected);
+        }
+    }
 
     #[test]
     fn only_names_are_replaced() {
