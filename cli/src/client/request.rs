@@ -1,5 +1,7 @@
 //! A request before it is sent. It can be sent again as it is.
 
+use std::fmt;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
@@ -11,7 +13,7 @@ use url::Url;
 use crate::failure::Failure;
 
 /// A request.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub(crate) struct Request {
     pub(super) method: Method,
     pub(super) url: Url,
@@ -73,6 +75,13 @@ impl Request {
     }
 }
 
+/// Without the body and the query, in which secrets and codes of logins are.
+impl fmt::Debug for Request {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {} with {} bytes", self.method, self.url.path(), self.body.len())
+    }
+}
+
 /// A part of an address without its escapes.
 fn decoded(part: &str) -> String {
     let pair = format!("x={}", part.replace('+', "%2B"));
@@ -92,6 +101,12 @@ mod tests {
         let request = request("http://ada:p%40+w@host:1/x");
         assert_eq!(request.headers[AUTHORIZATION], "Basic YWRhOnBAK3c=");
         assert_eq!(request.url.as_str(), "http://host:1/x");
+    }
+
+    #[test]
+    fn bodies_and_queries_are_not_printed() {
+        let request = request("http://ada:pass@host/login?code=secret").json(&serde_json::json!({"code": "secret"}));
+        assert_eq!(format!("{request:?}"), "GET /login with 17 bytes");
     }
 
     #[test]
