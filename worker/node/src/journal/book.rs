@@ -323,6 +323,26 @@ impl Working<'_> {
         inside.active = if counts { inside.active + 1 } else { inside.active.saturating_sub(1) };
         self.book.changed.notify_one();
     }
+
+    /// It only waits for other work from now on.
+    pub(crate) fn rests(&mut self) {
+        self.count(false);
+    }
+
+    /// It goes on, unless the job is parked.
+    pub(crate) async fn goes_on(&mut self) {
+        if !self.counts {
+            self.count(true);
+            // The leader may have been asked to park the job, as in a wait that is over.
+            drop(self.book.journal.lock().await);
+        }
+    }
+}
+
+impl Drop for Working<'_> {
+    fn drop(&mut self) {
+        self.count(false);
+    }
 }
 
 /// Steps are found by their keys, so it does not matter in which order they are asked for.
@@ -369,28 +389,6 @@ impl<'b> Steps for &'b Book {
 
     fn slept_until(&self) -> Timestamp {
         self.slept_until
-    }
-}
-
-impl Working<'_> {
-    /// It only waits for other work from now on.
-    pub(crate) fn rests(&mut self) {
-        self.count(false);
-    }
-
-    /// It goes on, unless the job is parked.
-    pub(crate) async fn goes_on(&mut self) {
-        if !self.counts {
-            self.count(true);
-            // The leader may have been asked to park the job, as in a wait that is over.
-            drop(self.book.journal.lock().await);
-        }
-    }
-}
-
-impl Drop for Working<'_> {
-    fn drop(&mut self) {
-        self.count(false);
     }
 }
 
