@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use atlas_model::{Answer, ToolCall};
+use atlas_model::{Answer, CallError, CallErrorKind, ToolCall, Usage};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -66,6 +66,25 @@ pub struct AnswerOutcome {
     pub place: usize,
     #[serde(flatten)]
     pub answer: Answer,
+}
+
+/// The outcome of a model call that was paid for, and whose answer could not be recorded. The call has failed, and is not made again.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UnusableAnswer {
+    /// Why.
+    pub unusable: String,
+    /// The model that answered.
+    #[serde(default)]
+    pub model: String,
+    #[serde(default)]
+    pub usage: Usage,
+}
+
+impl UnusableAnswer {
+    /// The failure of the call.
+    pub fn failure(&self) -> CallError {
+        CallError::new(CallErrorKind::Answer, self.unusable.as_str())
+    }
 }
 
 fn is_first(place: &usize) -> bool {

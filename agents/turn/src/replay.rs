@@ -4,13 +4,14 @@
 use std::fmt;
 
 use atlas_model::{Image, Message, ToolCall};
+use serde::Deserialize as _;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use crate::messages::prompted;
 use crate::record::{
     AGAIN, AnswerOutcome, ChildEnd, FixedSettings, HelpOutcome, LEVEL, OwnStep, QuestionEnd, Ran, RoundStep, START,
-    ServerRound, Spawn, StopOutcome, round_step, server_counts, server_intent,
+    ServerRound, Spawn, StopOutcome, UnusableAnswer, round_step, server_counts, server_intent,
 };
 use crate::{Checks, Effect, End, Event, Failure, Key, Outage, Outcome, Permits, Settings, ToolReturn, Turn};
 
@@ -159,9 +160,15 @@ impl Record<'_> {
                     continue;
                 }
                 Some(Effect::Call { key }) => {
-                    let AnswerOutcome { place, answer } = self.read("model", key)?;
-                    turn.answered_by(place);
-                    Event::Answered(Box::new(answer))
+                    let outcome: Value = self.read("model", key)?;
+                    match UnusableAnswer::deserialize(&outcome) {
+                        Ok(answer) => Event::Failed(answer.failure()),
+                        Err(_) => {
+                            let AnswerOutcome { place, answer } = self.form(outcome)?;
+                            turn.answered_by(place);
+                            Event::Answered(Box::new(answer))
+                        }
+                    }
                 }
                 Some(Effect::Tools { key, calls, .. }) => {
                     let mut returned: Vec<ToolReturn> = Vec::with_capacity(calls.len());

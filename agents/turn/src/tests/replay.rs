@@ -1,15 +1,15 @@
 //! Replays of recorded turns: identical to the end, or different at a step.
 
-use atlas_model::Message;
+use atlas_model::{Message, Usage};
 use expect_test::{Expect, expect};
 use serde_json::{Value, json};
 
 use super::check::*;
 use crate::record::{
     AGAIN, AnswerOutcome, ChildEnd, HelpOutcome, LEVEL, OwnStep, QuestionEnd, RUN, RoundStep, START, Spawn,
-    StopOutcome, round_step, server_counts, server_intent,
+    StopOutcome, UnusableAnswer, round_step, server_counts, server_intent,
 };
-use crate::replay::{Replay, Step, replay};
+use crate::replay::{Ending, Replay, Step, replay};
 use crate::{Effect, Event, Permits, Settings, ToolAction, ToolReturn, ToolRule, Turn};
 
 fn fixed(settings: &Settings) -> Value {
@@ -154,9 +154,7 @@ fn a_recorded_turn_is_identical_to_its_replay() {
     let (steps, output) = record(&settings(), None, &answers());
     let kinds: Vec<&str> = steps.iter().map(|step| step.kind.as_str()).collect();
     assert_eq!(kinds, ["start", "model", "tools", "child", "tools", "child", "question", "model"]);
-    let Replay::Same(crate::replay::Ending::Finished { output: again, .. }) = replayed(&steps) else {
-        panic!("not identical")
-    };
+    let Replay::Same(Ending::Finished { output: again, .. }) = replayed(&steps) else { panic!("not identical") };
     assert_eq!(again.to_string(), output.to_string());
 }
 
@@ -167,9 +165,9 @@ fn an_agent_with_working_helpers_stops_when_it_may() {
     let kinds: Vec<&str> = steps.iter().map(|step| step.kind.as_str()).collect();
     assert_eq!(kinds, ["start", "model", "effect", "model", "effect", "model", "effect"]);
     assert_eq!(output, json!({"two": 2}));
-    assert!(matches!(replayed(&steps), Replay::Same(crate::replay::Ending::Finished { .. })));
+    assert!(matches!(replayed(&steps), Replay::Same(Ending::Finished { .. })));
     for count in 1..steps.len() {
-        assert!(matches!(replayed(&steps[..count]), Replay::Same(crate::replay::Ending::Open { .. })), "{count}");
+        assert!(matches!(replayed(&steps[..count]), Replay::Same(Ending::Open { .. })), "{count}");
     }
 }
 
@@ -182,7 +180,7 @@ fn calls_that_people_allow_are_replayed() {
     let kinds: Vec<&str> = steps.iter().map(|step| step.kind.as_str()).collect();
     // The first call asks, the third is allowed as well, and that of `echo` is not made.
     assert_eq!(kinds, ["start", "model", "question", "tools", "child", "question", "model"]);
-    assert!(matches!(replayed(&steps), Replay::Same(crate::replay::Ending::Finished { .. })));
+    assert!(matches!(replayed(&steps), Replay::Same(Ending::Finished { .. })));
 }
 
 /// Whatever is missing at the end, the replay asks for exactly that.
@@ -190,9 +188,7 @@ fn calls_that_people_allow_are_replayed() {
 fn a_record_that_was_cut_is_identical_so_far() {
     let (steps, _) = record(&settings(), None, &answers());
     for (count, step) in steps.iter().enumerate().skip(1) {
-        let Replay::Same(crate::replay::Ending::Open { asked }) = replayed(&steps[..count]) else {
-            panic!("not open after {count}")
-        };
+        let Replay::Same(Ending::Open { asked }) = replayed(&steps[..count]) else { panic!("not open after {count}") };
         assert_eq!(asked.to_string(), format!("{} {}", step.kind, step.key));
     }
 }
@@ -204,7 +200,7 @@ fn a_fork_goes_on_with_other_settings() {
     let (forked, _) = record(&settings(), Some((1, &other)), &answers());
     assert_eq!((&forked[..7], &*forked[7].kind), (&plain[..7], "start"));
     assert_ne!(forked[8].key, plain[7].key);
-    assert!(matches!(replayed(&forked), Replay::Same(crate::replay::Ending::Finished { .. })));
+    assert!(matches!(replayed(&forked), Replay::Same(Ending::Finished { .. })));
 }
 
 #[test]
@@ -270,13 +266,25 @@ fn calls_of_servers_are_replayed() {
     let (steps, _) = record(&with_tools(&["a", "lab_x"]), None, &answers);
     let kinds: Vec<&str> = steps.iter().map(|step| step.kind.as_str()).collect();
     assert_eq!(kinds, ["start", "model", "intent", "tools", "effect", "model"]);
-    let same = |steps: &[Step]| matches!(replayed(steps), Replay::Same(crate::replay::Ending::Finished { .. }));
+    let same = |steps: &[Step]| matches!(replayed(steps), Replay::Same(Ending::Finished { .. }));
     assert!(same(&steps));
     let less: Vec<Step> = steps.iter().filter(|step| !["intent", "effect"].contains(&&*step.kind)).cloned().collect();
     assert!(same(&less));
     let mut changed = steps;
     changed[3].outcome["returned"][0]["outcome"] = json!({"value": 2});
     check_difference(&changed, &expect!["step 5: model 87c6150a | model 0bc70d97"]);
+}
+
+#[test]
+fn a_call_whose_answer_was_not_recorded_has_failed() {
+    let mut turn = Turn::new(Settings::default());
+    let effects = turn.step(start(json!({"q": 1})), &Typed);
+    let Some(Effect::Call { key }) = effects.last().cloned() else { panic!("no call: {effects:?}") };
+    let unusable = UnusableAnswer { unusable: "lost".to_owned(), model: "m".to_owned(), usage: Usage::default() };
+    let steps = [Step::new("start", START, &fixed(&Settings::default())), Step::new("model", key, &unusable)];
+    let replayed = replay(&steps, &json!({"q": 1}), Vec::new(), Vec::new(), |_| Typed, ran).expect("a replay");
+    let Replay::Same(Ending::Failed(failure)) = replayed else { panic!("another end: {replayed:?}") };
+    assert_eq!(failure.to_string(), "lost");
 }
 
 #[test]

@@ -24,7 +24,7 @@ use super::tools::{self, Table};
 use crate::attempt::Work;
 use crate::journal::{Journal, Made, Purse};
 use crate::provider::mcp::Servers;
-use crate::provider::round::model::{CallFault, ModelCall, ModelRound};
+use crate::provider::round::model::{CallFault, ModelCall, ModelRound, usable};
 use crate::provider::{Control, Shared, elsewhere};
 
 /// The measurement that says whether tokens and costs are as the provider reports them.
@@ -289,7 +289,7 @@ impl Driver<'_, '_> {
             }
             None => {
                 let recorded = self.journal.recorded(StepKind::Model, step).await?;
-                Ok(recorded.ok_or_else(|| Fault::internal("no model was opened"))?)
+                usable(recorded.ok_or_else(|| Fault::internal("no model was opened"))?)
             }
         };
         match answered {

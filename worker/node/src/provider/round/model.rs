@@ -5,10 +5,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use atlas_env::Clock;
-use atlas_model::{CallError, CallErrorKind, Request};
+use atlas_model::{CallError, Request};
 use atlas_secrets::Redactor;
 use atlas_turn::outage::OutageStep;
-use atlas_turn::record::AnswerOutcome as Recorded;
+use atlas_turn::record::{AnswerOutcome as Recorded, UnusableAnswer};
 use atlas_turn::{CountedUsage, Outage, Settings, cost, used};
 use atlas_types::{Micros, StepKey, StepKind, StepUsage, Timestamp};
 use serde::Deserialize as _;
@@ -95,7 +95,7 @@ impl ModelRound<'_> {
             let patience = self.outage_limit.patience(outage.as_ref(), &**clock);
             let trial = journal.trial();
             let down = match self.tried(journal, call, patience, listener).await {
-                Ok(outcome) => return Ok(outcome),
+                Ok(outcome) => return usable(outcome),
                 Err(TryFault::Fault(fault)) => return Err(fault),
                 Err(TryFault::Down(down)) => down,
             };
@@ -137,7 +137,8 @@ impl ModelRound<'_> {
             request.idempotency_key = Some(call.idempotency_key.clone());
             let paid = self.paid((call.step, number), &mut request, patience, &mut *listener).await?;
             let Answered { answer, place } = paid.answered;
-            let outcome = outcome(&Recorded { place, answer }, listener.secrets().redactor())?;
+            let outcome = outcome(&Recorded { place, answer }, listener.secrets().redactor());
+            let outcome = outcome.map_err(|error| JournalError::Unreadable { step: u64::from(number), error })?;
             Ok(Made { outcome, usage: paid.usage })
         };
         once(journal, (StepKind::Model, call.step), make).await
@@ -176,15 +177,22 @@ impl ModelRound<'_> {
     }
 }
 
-/// The outcome of a call, without values of secrets: some servers repeat the key of a request in their answer.
-fn outcome(recorded: &Recorded, redactor: &Redactor) -> Result<Vec<u8>, CallFault> {
-    let unreadable = |error: serde_json::Error| {
-        CallFault::Call(CallError::new(CallErrorKind::Answer, format!("the answer cannot be recorded: {error}")))
-    };
-    let mut value = serde_json::to_value(recorded).map_err(unreadable)?;
+/// The outcome of a call, without values of secrets: some servers repeat the key of a request in their answer. One that nobody could read
+/// then is recorded as what it is, since the call was paid for.
+fn outcome(recorded: &Recorded, redactor: &Redactor) -> Result<Vec<u8>, serde_json::Error> {
+    let mut value = serde_json::to_value(recorded)?;
     if redactor.json(&mut value) && Recorded::deserialize(&value).is_err() {
-        let text = "the answer consists of a secret where only certain words are allowed";
-        return Err(CallFault::Call(CallError::new(CallErrorKind::Answer, text)));
+        let unusable = "the answer consists of a secret where only certain words are allowed".to_owned();
+        let model = redactor.text(&recorded.answer.model).into_owned();
+        return serde_json::to_vec(&UnusableAnswer { unusable, model, usage: recorded.answer.usage });
     }
-    serde_json::to_vec(&value).map_err(unreadable)
+    serde_json::to_vec(&value)
+}
+
+/// The recorded outcome of a call. One without an answer that can be used is that of a call that has failed.
+pub(in crate::provider) fn usable(outcome: Arc<[u8]>) -> Result<Arc<[u8]>, CallFault> {
+    match serde_json::from_slice::<UnusableAnswer>(&outcome) {
+        Ok(answer) => Err(CallFault::Call(answer.failure())),
+        Err(_) => Ok(outcome),
+    }
 }

@@ -39,7 +39,7 @@ class Thinker(LLMAgent):
         return {"said": [answer.text for answer in (*both, other)]}
 "#;
 
-const FILES: [(&str, &str); 2] = [("agent.yaml", CONTRACT), ("agent.py", AGENT)];
+pub(super) const FILES: [(&str, &str); 2] = [("agent.yaml", CONTRACT), ("agent.py", AGENT)];
 
 #[tokio::test]
 async fn a_program_asks_the_model_of_its_job() {

@@ -12,13 +12,13 @@ use crate::support::End;
 pub(super) const CANARY: &str = "sk-canary-0123456789";
 
 /// Models, and the secret that they refer to.
-fn attached(models: &[(&str, Value)]) -> Attachments {
+fn attached(models: &[(&str, Value)], secret: &str) -> Attachments {
     let model = |(name, spec): &(&str, Value)| AttachedModel {
         name: (*name).to_owned(),
         spec: spec.to_string().into_bytes().into(),
         asked: Vec::new(),
     };
-    let secret = AttachedSecret { source: SecretSource::Value(SecretText::new(CANARY)), declared: false };
+    let secret = AttachedSecret { source: SecretSource::Value(SecretText::new(secret)), declared: false };
     Attachments::new([
         Attachment::Models(models.iter().map(model).collect()),
         Attachment::Secrets([("key".to_owned(), secret)].into()),
@@ -31,7 +31,7 @@ pub(super) fn spec(server: &Server, name: &str) -> Value {
 }
 
 pub(super) fn with(assignment: Assignment, models: &[(&str, Value)]) -> Assignment {
-    Assignment { attachments: attached(models), ..assignment }
+    Assignment { attachments: attached(models, CANARY), ..assignment }
 }
 
 #[tokio::test]
@@ -51,6 +51,35 @@ async fn a_stored_model_comes_before_the_environment_and_the_mock() {
     assert_eq!(scene.journal.steps[1].usage.cost_nanodollars, 10 * 1_000 + 5 * 2_000);
     assert!(!format!("{steps:?} {end:?}").contains("canary"));
     scene.node.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_call_whose_answer_consists_of_a_secret_is_made_and_paid_once() {
+    let graph = "name: flow\nstart: a\nnodes:\n  a: {type: llm, prompt: p, state_updates: {a: \"{{output}}\"}, next: e}\n  \
+                 e: {type: end, output: \"{{a}}\"}\n";
+    let of_graph = "agent: {name: flow, version: 1.0.0, model: {preference: fast}, provider: {type: graph}}\n";
+    let of_loop = contract("", "");
+    let agents: [&[(&str, &str)]; 3] =
+        [&[("agent.yaml", &of_loop)], &[("agent.yaml", of_graph), ("graph.yaml", graph)], &super::python::FILES];
+    for files in agents {
+        if files.iter().any(|(name, _)| name.ends_with(".py")) && crate::support::without_python() {
+            continue;
+        }
+        let server = Server::start(|_, _| Reply::call("c", "unknown", &json!({}))).expect("a server");
+        let mut scene = Scene::set(files, &[]).await;
+        // What a part of an answer is called.
+        let attachments = attached(&[("small", spec(&server, "tiny"))], "tool_call");
+        let first = scene.attempt(1, r#"{"say": "hello"}"#);
+        let error = scene.run(&Assignment { attachments: attachments.clone(), ..first }).await.error();
+        assert!(error.contains("the answer consists of a secret where"), "{files:?} {error}");
+        let cost: u64 = scene.journal.steps.iter().map(|step| step.usage.cost_nanodollars).sum();
+        assert_eq!(cost, 10 * 1_000 + 5 * 2_000, "{files:?} {:?}", scene.steps());
+        assert!(scene.steps()[1].contains(r#"{"unusable":"#), "{:?}", scene.steps());
+        let again = scene.attempt(2, r#"{"say": "hello"}"#);
+        assert_eq!(scene.run(&Assignment { attachments, ..again }).await.error(), error);
+        assert_eq!(server.requests().len(), 1, "{files:?}");
+        scene.node.shutdown().await;
+    }
 }
 
 #[tokio::test]
