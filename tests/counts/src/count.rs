@@ -36,7 +36,7 @@ pub(crate) fn count(name: &str) -> Result<Cost> {
     let (request, times) = match name {
         "job" => (request("POST", "/api/jobs?wait=30", b"{\"agent\":\"noop\",\"input\":{}}"), A_ROUND),
         "chain-step" => {
-            let steps = vec!["{\"agent\":\"noop\"}"; STEPS].join(",");
+            let steps = ["{\"agent\":\"noop\"}"; STEPS].join(",");
             let body = format!("{{\"chain\":{{\"name\":\"steps\",\"steps\":[{steps}]}},\"input\":{{}}}}");
             (request("POST", "/api/chains?wait=30", body.as_bytes()), A_ROUND / STEPS)
         }

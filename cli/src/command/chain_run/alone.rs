@@ -105,7 +105,7 @@ fn again(run: &Value) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::display::job::JobDisplay as _;
+    use crate::display::JobDisplay as _;
 
     fn step(id: &str, status: &str) -> Tree {
         Tree { job: Job { id: id.to_owned(), status: status.to_owned(), ..Job::default() }, ..Tree::default() }
