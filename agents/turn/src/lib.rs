@@ -12,17 +12,17 @@
 //!
 //! ```
 //! use atlas_model::{Answer, Part, Stop, Usage};
-//! use atlas_turn::{Effect, Event, Settings, Turn, Unchecked};
+//! use atlas_turn::{Effect, Event, Settings, Turn, NoChecks};
 //! use serde_json::json;
 //!
 //! let mut turn = Turn::new(Settings { model: "small".into(), ..Settings::default() });
-//! let effects = turn.step(Event::Started { input: json!({"text": "hi"}), images: Vec::new(), said: Vec::new() }, &Unchecked);
+//! let effects = turn.step(Event::Started { input: json!({"text": "hi"}), images: Vec::new(), said: Vec::new() }, &NoChecks);
 //! assert!(matches!(effects[..], [Effect::Call { .. }]));
 //! assert_eq!(turn.request().messages[0].text(), r#"{"text": "hi"}"#);
 //!
 //! let parts = vec![Part::Text { text: r#"{"summary": "s"}"#.into() }];
 //! let answer = Answer { parts, stop: Stop::End, usage: Usage::default(), model: "small".into(), id: None, raw: Default::default() };
-//! let effects = turn.step(Event::Answered(Box::new(answer)), &Unchecked);
+//! let effects = turn.step(Event::Answered(Box::new(answer)), &NoChecks);
 //! assert!(matches!(&effects[..], [Effect::Finish { output, .. }] if *output == json!({"summary": "s"})));
 //! ```
 
