@@ -176,14 +176,19 @@ fn plain(value: &Value) -> String {
     }
 }
 
-/// Escapes control characters: text from an agent or a server must not move the terminal's cursor or set colours and
-/// titles.
+/// Escapes control characters, and those that change the direction of text: text from an agent or a server must not move the terminal's
+/// cursor, set colours and titles, or show characters in another order than they are in.
 pub(crate) fn visible(text: &str) -> Cow<'_, str> {
-    let steers = |c: char| c.is_control() && c != '\n' && c != '\t';
+    let turns = |c: char| matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    let steers = |c: char| (c.is_control() && c != '\n' && c != '\t') || turns(c);
     if !text.contains(steers) {
         return Cow::Borrowed(text);
     }
-    let shown = |c: char| if steers(c) { format!("\\x{:02x}", u32::from(c)) } else { c.to_string() };
+    let shown = |c: char| match c {
+        c if turns(c) => c.escape_unicode().to_string(),
+        c if steers(c) => format!("\\x{:02x}", u32::from(c)),
+        c => c.to_string(),
+    };
     Cow::Owned(text.chars().map(shown).collect())
 }
 
@@ -198,6 +203,7 @@ mod tests {
     fn what_steers_a_terminal_is_shown() {
         assert_eq!(visible("a\tb\nc"), "a\tb\nc");
         assert_eq!(visible("\u{1b}]0;owned\u{7}\u{9b}31m\r"), r"\x1b]0;owned\x07\x9b31m\x0d");
+        assert_eq!(visible("paid\u{202e}elif\u{2066} שלום"), r"paid\u{202e}elif\u{2066} שלום");
     }
 
     #[test]

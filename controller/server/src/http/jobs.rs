@@ -420,9 +420,13 @@ fn read_unsatisfiable(value: &RawValue) -> Result<Option<bool>, Problem> {
 
 /// The title; an empty one is none.
 fn read_title(value: &RawValue) -> Result<Option<Arc<str>>, Problem> {
-    let wrong = format!("'title' must be one line of at most {} characters", SubmitJob::TITLE_MAX);
+    let most = SubmitJob::TITLE_MAX;
+    let wrong =
+        format!("'title' must be one line of text, at most {most} characters, none of which controls how it is shown");
     let title = read::<Option<String>>(value, &wrong)?.unwrap_or_default();
-    if title.chars().count() > SubmitJob::TITLE_MAX || title.contains(char::is_control) {
+    // Separators of lines and paragraphs, and what shows text in another order than it is in.
+    let controls = |c: char| c.is_control() || matches!(c, '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    if title.chars().count() > most || title.contains(controls) {
         return Err(Problem::malformed(wrong));
     }
     Ok((!title.is_empty()).then(|| title.into()))

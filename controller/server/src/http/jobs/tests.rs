@@ -24,6 +24,7 @@ fn a_title_is_one_short_line() {
     assert_eq!(title(""), Ok((None, Vec::new())));
     assert_eq!(title(&"é".repeat(200)), Ok((Some("é".repeat(200).into()), Vec::new())));
     assert_eq!([title(&"é".repeat(201)), title("two\nlines")], [Err(()), Err(())]);
+    assert_eq!([title("two\u{2028}lines"), title("paid\u{202e}elif")], [Err(()), Err(())]);
 }
 
 #[test]
