@@ -302,12 +302,12 @@ impl Jobs {
     /// What happens to a job, by a state.
     pub async fn judge(&self, caller: &Caller, submission: &Submission, state: &State) -> Result<Verdict, Error> {
         let (name, version) = (&submission.agent, submission.version.as_deref());
-        let newer = match submission.only_agents {
-            true if state.agent_latest(&caller.namespace, name).is_some_and(|agent| self.names.is_made(agent)) => {
-                return Err(unknown_agent(state, caller, name.as_str(), version));
-            }
-            true => None,
-            false => self.names.with_chain(caller, state, name, version).await?,
+        let is_made = state.agent_latest(&caller.namespace, name).map(|agent| self.names.is_made(agent));
+        let newer = match (is_made, submission.only_agents) {
+            // An agent that somebody registered comes before a chain of its name: nearly all jobs.
+            (Some(false), _) | (None, true) => None,
+            (Some(true), true) => return Err(unknown_agent(state, caller, name.as_str(), version)),
+            (Some(true) | None, false) => self.names.with_chain(caller, state, name, version).await?,
         };
         let state = newer.as_ref().unwrap_or(state);
         // An orchestrator decides on jobs and runs none.
