@@ -113,7 +113,7 @@ fn named(name: &str) -> Result<NodeId, Error> {
 
 /// The status object of compatibility §8.3, over all nodes whose hardware was declared.
 fn hardware(nodes: &[&std::sync::Arc<NodeState>], allocations: &[Value]) -> Value {
-    let inventories = || nodes.iter().map(|node| &node.node.inventory);
+    let inventories = || nodes.iter().map(|node| &*node.node.inventory);
     let gpus = || inventories().flat_map(|inventory| &inventory.gpus);
     let free_gpus: usize = nodes.iter().map(|node| node.free.gpus.iter().filter(|gpu| gpu.holders == 0).count()).sum();
     let vram: Vec<Value> =

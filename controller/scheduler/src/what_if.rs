@@ -244,7 +244,7 @@ impl<'c, C: Cluster> WhatIf<'c, C> {
             Change::Room { node, more } => {
                 let place = self.demand_place();
                 self.change(node, |node, free| {
-                    more.iter().for_each(|more| add(&mut node.inventory, free, place, *more))
+                    more.iter().for_each(|more| add(Arc::make_mut(&mut node.inventory), free, place, *more))
                 });
             }
             Change::Register { demand } => {

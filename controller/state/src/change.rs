@@ -164,7 +164,7 @@ impl Change<'_> {
         let Ok(namespace) = Namespace::new(key.name.as_str()) else { return };
         let State { index, jobs, .. } = &mut *self.state;
         let aging = index.objects.limits(&namespace).and_then(NamespaceSpec::aging);
-        index.waiting.reorder(&namespace, aging, |id| jobs.get(id).map(|job| &**job));
+        index.waiting.reorder(&namespace, aging, |place| jobs.at(place).map(|job| &**job));
     }
 
     /// Writes an event.

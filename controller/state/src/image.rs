@@ -131,7 +131,7 @@ impl State {
             once("a bucket", state.buckets.insert(key, full).is_none())?;
         }
         state.rebuild()?;
-        state.check_invariants().map_err(ImageError::Violation)?;
+        state.check_loaded().map_err(ImageError::Violation)?;
         Ok(state)
     }
 

@@ -21,6 +21,11 @@ impl Jobs {
         self.by_place.get(self.places.get(&id)?)
     }
 
+    /// The job at a place in the queue.
+    pub(crate) fn at(&self, place: u64) -> Option<&Arc<Job>> {
+        self.by_place.get(&place)
+    }
+
     pub(crate) fn contains(&self, id: JobId) -> bool {
         self.places.contains_key(&id)
     }

@@ -182,10 +182,11 @@ impl State {
         before: Option<u64>,
     ) -> Box<dyn Iterator<Item = &'a Arc<Job>> + 'a> {
         let before = before.unwrap_or(u64::MAX);
-        let job = |id| self.jobs.get(id);
+        let job = |place| self.jobs.at(place);
+        let listing = self.index.totals.get(namespace).map(|total| &total.listing).into_iter();
         match status {
-            Some(status) => Box::new(self.index.listing.newest_with(namespace, status, before).filter_map(job)),
-            None => Box::new(self.index.listing.newest(namespace, before).filter_map(job)),
+            Some(status) => Box::new(listing.flat_map(move |jobs| jobs.newest_with(status, before)).filter_map(job)),
+            None => Box::new(listing.flat_map(move |jobs| jobs.newest(before)).filter_map(job)),
         }
     }
 
@@ -399,12 +400,12 @@ impl State {
 
     /// The waiting jobs of a namespace.
     pub fn pending_of(&self, namespace: &Namespace) -> u64 {
-        self.index.pending_of.get(namespace).copied().unwrap_or(0)
+        self.index.totals.get(namespace).map_or(0, |total| total.pending)
     }
 
     /// The bytes of the inputs of a namespace's jobs that have not ended.
     pub fn input_bytes_of(&self, namespace: &Namespace) -> u64 {
-        self.index.input_bytes_of.get(namespace).copied().unwrap_or(0)
+        self.index.totals.get(namespace).map_or(0, |total| total.input_bytes)
     }
 
     /// The limits that an object sets for a namespace; none if it has no object.
@@ -476,8 +477,8 @@ impl State {
 
     /// How many jobs of an agent version have not ended.
     pub fn active_of(&self, namespace: &Namespace, name: &AgentName, version: Version) -> u64 {
-        let versions = self.index.active_of.get(namespace);
-        versions.and_then(|versions| versions.get(&(name.clone(), version))).copied().unwrap_or(0)
+        let total = self.index.totals.get(namespace);
+        total.and_then(|total| total.active_of.get(&(name.clone(), version))).copied().unwrap_or(0)
     }
 
     /// The required agents whose highest version in service, the one that a call by name gets, is not as required: the name of
@@ -497,7 +498,7 @@ impl State {
 
     /// The running jobs of an agent, without those that runs carry; none if there are none.
     pub fn running_of(&self, namespace: &Namespace, name: &AgentName) -> Option<&ConcurrencyPermits> {
-        self.index.running_of.get(namespace)?.get(name)
+        self.index.totals.get(namespace)?.running_of.get(name)
     }
 }
 
@@ -505,7 +506,8 @@ impl State {
 impl State {
     /// The running jobs of a namespace, without those that runs carry; none if there are none.
     pub fn running_in(&self, namespace: &Namespace) -> Option<&ConcurrencyPermits> {
-        self.index.running_in.get(namespace)
+        let running = self.index.totals.get(namespace).map(|total| &total.running);
+        running.filter(|running| **running != ConcurrencyPermits::default())
     }
 }
 
@@ -518,12 +520,12 @@ impl State {
 
     /// Each class of waiting jobs with its first job, in the order of the queue.
     pub fn class_heads(&self) -> impl Iterator<Item = (&Arc<Class>, &Arc<Job>)> {
-        self.index.waiting.heads().filter_map(|(class, job)| Some((class, self.jobs.get(job)?)))
+        self.index.waiting.heads().filter_map(|(class, place)| Some((class, self.jobs.at(place)?)))
     }
 
     /// The waiting jobs of a class in their order.
     pub fn waiting_in(&self, class: &Class) -> impl Iterator<Item = &Arc<Job>> {
-        self.index.waiting.of(class).filter_map(|job| self.jobs.get(job))
+        self.index.waiting.of(class).filter_map(|place| self.jobs.at(place))
     }
 
     /// How many jobs of a class wait.

@@ -3,7 +3,7 @@
 //! Magic, then records (four bytes of length, one message), then BLAKE3 of everything before. A reader fails on a
 //! record it does not understand, and never allocates more memory for a record than bytes have arrived.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, ErrorKind, Read, Write};
 use std::sync::Arc;
 
@@ -134,7 +134,7 @@ pub fn decode_snapshot(input: impl Read) -> Result<StateImage, SnapshotError> {
         return Err(SnapshotError::Order { record: 0 });
     };
     let mut image = head_in(&head).map_err(|source| SnapshotError::Record { record: 0, source })?;
-    let mut specs = Specs::default();
+    let mut shared = Shared::default();
     let mut rank = 1;
     loop {
         let record = reader.record;
@@ -148,7 +148,7 @@ pub fn decode_snapshot(input: impl Read) -> Result<StateImage, SnapshotError> {
             Kind::Head(_) => return Err(order),
             Kind::End(end) if end.records == record => break,
             Kind::End(_) => return Err(order),
-            other => add(&mut image, &mut specs, other),
+            other => add(&mut image, &mut shared, other),
         };
         added.map_err(|source| SnapshotError::Record { record, source })?;
     }
@@ -179,23 +179,22 @@ fn rank_of(kind: &Kind) -> u8 {
 }
 
 /// Adds one record of the middle to the image.
-fn add(image: &mut StateImage, specs: &mut Specs, kind: Kind) -> Result<(), FormatError> {
+fn add(image: &mut StateImage, shared: &mut Shared, kind: Kind) -> Result<(), FormatError> {
     match kind {
         Kind::Head(_) | Kind::End(_) => {}
         Kind::Agent(message) => {
             let mut agent = atlas_types::AgentVersion::try_from(message)?;
-            specs.share(&mut agent.spec);
+            agent.spec = shared.spec(proto::RunSpec::from(&*agent.spec))?;
             image.agents.push(Arc::new(agent));
         }
         Kind::Node(message) => image.nodes.push(NodeImage {
             node: Arc::new(required("node_record.node", message.node)?.try_into()?),
             inventory_since: FencingToken(message.inventory_since),
         }),
-        Kind::Job(message) => {
-            let mut job = Job::try_from(message)?;
-            if let Some(spec) = &mut job.spec {
-                specs.share(spec);
-            }
+        Kind::Job(mut message) => {
+            let spec = message.spec.take().map(|spec| shared.spec(spec)).transpose()?;
+            let mut job = Job { spec, ..Job::try_from(message)? };
+            shared.job(&mut job);
             image.jobs.push(Arc::new(job));
         }
         Kind::Ended(message) => {
@@ -229,16 +228,43 @@ fn add(image: &mut StateImage, specs: &mut Specs, kind: Kind) -> Result<(), Form
     Ok(())
 }
 
-/// Equal specs become one in memory again, as they were before the snapshot: a version and all its jobs share one.
+/// Equal parts become one in memory again, as they were before the snapshot: a version and all its jobs share one spec and one name.
 #[derive(Default)]
-struct Specs {
-    by_bytes: BTreeMap<Vec<u8>, Arc<RunSpec>>,
+struct Shared {
+    /// Specs by their bytes.
+    specs: BTreeMap<Vec<u8>, Arc<RunSpec>>,
+    bytes: Vec<u8>,
+    namespaces: BTreeSet<Namespace>,
+    agents: BTreeSet<AgentName>,
+    principals: BTreeSet<Principal>,
 }
 
-impl Specs {
-    fn share(&mut self, spec: &mut Arc<RunSpec>) {
-        let bytes = proto::RunSpec::from(&**spec).encode_to_vec();
-        *spec = Arc::clone(self.by_bytes.entry(bytes).or_insert_with(|| Arc::clone(spec)));
+impl Shared {
+    /// Reads a spec, unless one of the same bytes was read before.
+    fn spec(&mut self, message: proto::RunSpec) -> Result<Arc<RunSpec>, FormatError> {
+        self.bytes.clear();
+        message.encode_raw(&mut self.bytes);
+        if let Some(known) = self.specs.get(&self.bytes) {
+            return Ok(Arc::clone(known));
+        }
+        let spec = Arc::new(message.try_into()?);
+        self.specs.insert(self.bytes.clone(), Arc::clone(&spec));
+        Ok(spec)
+    }
+
+    fn job(&mut self, job: &mut Job) {
+        job.share(None);
+        share(&mut self.namespaces, &mut job.namespace);
+        share(&mut self.agents, &mut job.agent);
+        share(&mut self.principals, &mut job.principal);
+    }
+}
+
+/// Puts a known value in the place of one that is equal to it.
+fn share<T: Ord + Clone>(known: &mut BTreeSet<T>, value: &mut T) {
+    match known.get(value) {
+        Some(same) => value.clone_from(same),
+        None => drop(known.insert(value.clone())),
     }
 }
 

@@ -59,6 +59,11 @@ impl Turn {
         Self::at(job.priority, job.queued_at, job.queue_seq, aging)
     }
 
+    /// The place of the job in the queue.
+    pub fn queue_seq(&self) -> u64 {
+        self.queue_seq
+    }
+
     fn at(priority: i64, queued_at: ClusterTime, queue_seq: u64, aging: Option<Micros>) -> Self {
         let Some(step) = aging else { return Self { rank: Reverse(priority), queue_seq } };
         let signed = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);

@@ -1,12 +1,13 @@
 //! Jobs, and their submission.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use crate::{
-    AgentName, AgentPin, Approvals, Attempt, Carried, ClusterTime, Door, Evidence, Failure, JobId, JobStatus, Journal,
-    Lease, Level, Micros, Namespace, NodeId, ObjectName, Origin, Parked, Payload, PolicyRef, Principal, QuestionRule,
-    Reason, RequestId, Route, RunSpec, Seq, SpawnedBy, StepOf, Timestamp, TraceContext, Verdict, level,
+    AgentName, AgentPin, AgentVersion, Approvals, Attempt, Carried, ClusterTime, Door, Evidence, Failure, JobId,
+    JobStatus, Journal, Lease, Level, Micros, Namespace, NodeId, ObjectName, Origin, Parked, Payload, PolicyRef,
+    Principal, QuestionRule, Reason, RequestId, Route, RunSpec, Seq, SpawnedBy, StepOf, Timestamp, TraceContext,
+    Verdict, level,
 };
 
 /// A label of jobs whose payloads were erased.
@@ -64,6 +65,10 @@ pub const KEPT_METADATA: &str = "_kept";
 
 /// The member of a job's metadata that says why a spawned job is no turn of the session of its agent.
 pub const LEFT_METADATA: &str = "_session_left";
+
+/// The metadata of all jobs that have none, and their labels: waiting jobs are many.
+static NO_METADATA: LazyLock<Arc<[u8]>> = LazyLock::new(|| (*b"{}").into());
+static NO_LABELS: LazyLock<Arc<BTreeMap<String, String>>> = LazyLock::new(Arc::default);
 
 /// One request to run one agent version on one input.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -208,8 +213,8 @@ impl Job {
             original: None,
             successor: None,
             spawned: None,
-            metadata: (*b"{}").into(),
-            labels: Arc::default(),
+            metadata: Arc::clone(&NO_METADATA),
+            labels: Arc::clone(&NO_LABELS),
             execution_timeout: None,
             principal: origin.principal.clone(),
             door: origin.door,
@@ -228,6 +233,22 @@ impl Job {
             approvals: None,
             waits_for_node: false,
             title: None,
+        }
+    }
+
+    /// Shares what it has in common with other jobs: that it has no metadata or no labels, and the names of its agent's version.
+    pub fn share(&mut self, version: Option<&AgentVersion>) {
+        if *self.metadata == **NO_METADATA {
+            self.metadata = Arc::clone(&NO_METADATA);
+        }
+        if self.labels.is_empty() {
+            self.labels = Arc::clone(&NO_LABELS);
+        }
+        if let Some(version) = version.filter(|version| version.name == self.agent) {
+            self.agent = version.name.clone();
+        }
+        if let Some(version) = version.filter(|version| version.namespace == self.namespace) {
+            self.namespace = version.namespace.clone();
         }
     }
 

@@ -26,8 +26,8 @@ pub struct Node {
     pub epoch: NodeEpoch,
     /// The process that holds the name.
     pub boot_id: BootId,
-    /// What it has, as its worker tells it.
-    pub inventory: Inventory,
+    /// What it has, as its worker tells it. Shared, because the node changes with each job and this does not.
+    pub inventory: Arc<Inventory>,
     /// Labels that an operator gave it, over those of its inventory: see [`Self::labels`].
     pub operator_labels: BTreeMap<String, String>,
     /// Whether its session lives.
@@ -70,7 +70,7 @@ impl Node {
             id,
             epoch: NodeEpoch(1),
             boot_id,
-            inventory,
+            inventory: Arc::new(inventory),
             operator_labels: BTreeMap::new(),
             health: NodeHealth::Ready,
             cordoned: false,

@@ -27,10 +27,10 @@ fn check(name: &str, budget: &Budget) {
 
 #[test]
 fn a_job_that_is_waited_for() {
-    check("job", &Budget { allocations: 580.0, bytes: 220_000.0, entries: 2.1 });
+    check("job", &Budget { allocations: 515.0, bytes: 180_000.0, entries: 2.1 });
 }
 
 #[test]
 fn a_step_of_a_chain() {
-    check("chain-step", &Budget { allocations: 925.0, bytes: 214_000.0, entries: 1.5 });
+    check("chain-step", &Budget { allocations: 870.0, bytes: 180_000.0, entries: 1.5 });
 }

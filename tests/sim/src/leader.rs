@@ -429,7 +429,7 @@ impl World {
 /// The epoch that a hello resumes; none if it has to be recorded.
 fn resumed(state: &State, id: &NodeId, boot: u128, inventory: &Inventory) -> Option<NodeEpoch> {
     let node = &state.node(id)?.node;
-    let same = node.boot_id == BootId(boot) && node.health == NodeHealth::Ready && node.inventory == *inventory;
+    let same = node.boot_id == BootId(boot) && node.health == NodeHealth::Ready && *node.inventory == *inventory;
     same.then_some(node.epoch)
 }
 

@@ -398,7 +398,7 @@ fn digest(text: &str) -> Digest {
 
 pub(super) fn node(name: &str, words: &[&str]) -> Node {
     let mut node = atlas_kit::node(name).ready();
-    let inventory = &mut node.inventory;
+    let inventory = Arc::make_mut(&mut node.inventory);
     for word in words {
         match word.split_once('=').unwrap_or((word, "")) {
             ("places", value) => inventory.places = number(value),

@@ -226,7 +226,9 @@ fn make(fake: &mut Fake, asked: JobId, changes: &[Change]) {
             }
             Change::Room { node, more } => {
                 let place = fake.jobs[&asked].spec.as_ref().expect("a spec").demand.place;
-                fake.change_node(node, |node| more.iter().for_each(|more| grow(&mut node.inventory, place, *more)));
+                fake.change_node(node, |node| {
+                    more.iter().for_each(|more| grow(Arc::make_mut(&mut node.inventory), place, *more))
+                });
             }
             Change::Register { demand } => fake.add_node(registered(demand)),
             Change::Ask { at_most } => fake.change_jobs(|job| {
@@ -269,7 +271,7 @@ fn registered(demand: &Demand) -> Node {
     let name = demand.node.as_ref().map_or_else(|| "zz".to_owned(), ToString::to_string);
     let place = if demand.place == Place::Llm { "llm=1" } else { "places=1" };
     let mut node = node(&name, &[place]);
-    let inventory = &mut node.inventory;
+    let inventory = Arc::make_mut(&mut node.inventory);
     (inventory.cores, inventory.memory_bytes) = (demand.cores, demand.memory_bytes);
     (inventory.architecture, inventory.devices) = (demand.architecture, demand.devices.clone());
     inventory.labels = demand.labels.clone();

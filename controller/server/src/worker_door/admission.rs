@@ -151,7 +151,7 @@ impl Door {
             inventory.llm_places = 0;
         }
         let known = state.node(&node).map(|known| &*known.node).filter(|known| {
-            known.boot_id == boot_id && known.inventory == inventory && known.health == NodeHealth::Ready
+            known.boot_id == boot_id && *known.inventory == inventory && known.health == NodeHealth::Ready
         });
         let epoch = known.map(|known| known.epoch);
         Ok(Wanted { process: RegisterNode { node, boot_id, inventory }, epoch, withheld })

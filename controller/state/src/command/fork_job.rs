@@ -6,7 +6,7 @@ use atlas_types::{Fold, Fork, ForkJob, Job, Journal, Outcome, Rejection};
 
 use super::record_steps::check_budget;
 use super::retry_job::resume;
-use super::submit_job::{check_id, check_queue, check_room, pinned_spec};
+use super::submit_job::{check_id, check_queue, check_room, pinned};
 use crate::change::{Change, again};
 
 pub(super) fn apply(command: &ForkJob, change: &mut Change<'_>) -> Result<Outcome, Rejection> {
@@ -24,7 +24,8 @@ pub(super) fn apply(command: &ForkJob, change: &mut Change<'_>) -> Result<Outcom
     let journal = Arc::new(journal);
     check_budget(change.state, journal.reserved_bytes())?;
     let same = job.pin.as_ref() == Some(&command.pin);
-    let spec = pinned_spec(change, &job.agent, &command.pin, false).ok_or(Rejection::StaleAgent)?;
+    let version = pinned(change, &job.agent, &command.pin, false).ok_or(Rejection::StaleAgent)?;
+    let spec = Arc::clone(&version.spec);
 
     let origin = change.origin;
     // The steps that another fork added are those of its model.

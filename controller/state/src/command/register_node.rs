@@ -32,13 +32,13 @@ fn check_inventory(inventory: &Inventory) -> Result<(), Rejection> {
 /// A resume: the leases live on. A smaller inventory only stops new ones.
 fn resume(command: &RegisterNode, change: &mut Change<'_>, old: &NodeState) -> Outcome {
     let epoch = old.node.epoch;
-    let moved = old.node.inventory != command.inventory;
+    let moved = *old.node.inventory != command.inventory;
     if moved || old.node.health != NodeHealth::Ready {
         let mut new = old.clone();
         let node = Arc::make_mut(&mut new.node);
         node.health = NodeHealth::Ready;
         if moved {
-            node.inventory = command.inventory.clone();
+            node.inventory = Arc::new(command.inventory.clone());
             new.inventory_since = change.state.grant_seq;
             let state = &*change.state;
             new.recount(old.leases().filter_map(|(_, job)| state.lease(job).map(|lease| &**lease)));

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use atlas_types::{
-    ASK_BYTES_MAX, AgentName, AgentPin, ApprovalAsk, ClusterTime, Evidence, Failure, JOB_APPROVALS_MAX, Job, JobId,
-    Micros, Origin, Outcome, POLICIES_MAX, Payload, PolicyRef, Reason, Rejection, Run, RunSpec, SpawnedBy, StepOf,
-    SubmitJob, Timestamp, Verdict, label_bytes,
+    ASK_BYTES_MAX, AgentName, AgentPin, AgentVersion, ApprovalAsk, ClusterTime, Evidence, Failure, JOB_APPROVALS_MAX,
+    Job, JobId, Micros, Origin, Outcome, POLICIES_MAX, Payload, PolicyRef, Reason, Rejection, Run, RunSpec, SpawnedBy,
+    StepOf, SubmitJob, Timestamp, Verdict, label_bytes,
 };
 
 use super::{check_bytes, check_labels, check_limit, check_namespace, check_size, route_job, spawn};
@@ -82,23 +82,25 @@ fn check(command: &SubmitJob, change: &Change<'_>, step: Option<StepOf>) -> Resu
     let bytes = payload_bytes + context_bytes + asked_bytes + title_bytes + command.metadata.len() as u64;
     check_room(change, bytes, &command.labels)?;
     let spawned = command.spawner.map(|spawner| spawn::permitted(change, spawner)).transpose()?;
-    let (pin, spec, failure) = match &command.verdict {
+    let (pin, version, failure) = match &command.verdict {
         Verdict::Accepted(pin) | Verdict::Asked { pin, .. } => {
-            let spec = pinned_spec(change, &command.agent, pin, step.is_some()).ok_or(Rejection::StaleAgent)?;
+            let version = pinned(change, &command.agent, pin, step.is_some()).ok_or(Rejection::StaleAgent)?;
             // A run takes no hardware for the jobs that it carries.
-            if let Some(spawned) = spawned.filter(|_| !spec.carried) {
-                spawn::check_hardware(change, spawned.by, &spec.demand)?;
+            if let Some(spawned) = spawned.filter(|_| !version.spec.carried) {
+                spawn::check_hardware(change, spawned.by, &version.spec.demand)?;
             }
-            (Some(pin.clone()), Some(spec), None)
+            (Some(pin.clone()), Some(version), None)
         }
         Verdict::Refused { pin, failure } => {
-            let spec = pin.as_ref().and_then(|pin| pinned_spec(change, &command.agent, pin, false));
-            (pin.clone(), spec, Some(failure.clone()))
+            let version = pin.as_ref().and_then(|pin| pinned(change, &command.agent, pin, false));
+            (pin.clone(), version, Some(failure.clone()))
         }
     };
 
     let context = command.context.clone().filter(|_| step.is_some());
+    let spec = version.map(|version| Arc::clone(&version.spec));
     let mut job = Job { spawned, step, context, ..new_job(command, change, pin, spec) };
+    job.share(version.map(|version| &**version));
     if !asks.is_empty() {
         job = change.unapproved(job, asks, command.not_before);
     }
@@ -151,15 +153,15 @@ pub(super) fn check_room(change: &Change<'_>, bytes: u64, labels: &BTreeMap<Stri
     check_bytes(change.state, bytes, label_bytes(labels))
 }
 
-/// How jobs of the pinned version run, while it is registered with that package, and in service or `retired` is allowed.
-pub(super) fn pinned_spec(
-    change: &Change<'_>,
+/// The pinned version, while it is registered with that package, and in service or `retired` is allowed.
+pub(super) fn pinned<'c>(
+    change: &'c Change<'_>,
     agent: &AgentName,
     pin: &AgentPin,
     retired: bool,
-) -> Option<Arc<RunSpec>> {
+) -> Option<&'c Arc<AgentVersion>> {
     let found = change.state.agent(&change.origin.namespace, agent, pin.version)?;
-    (found.digest == pin.digest && (retired || !found.retired)).then(|| Arc::clone(&found.spec))
+    (found.digest == pin.digest && (retired || !found.retired)).then_some(found)
 }
 
 /// A job for later waits for as long as there is left by the wall clock; how long that is the cluster's own clock measures.

@@ -1,59 +1,42 @@
-//! Jobs by creation, for listings that show the newest first. `queue_seq` is assigned at creation and never reused.
+//! The jobs of a namespace by status and creation, for listings that show the newest first: their places in the queue, which are
+//! assigned at creation and never reused.
 
-use atlas_types::{Job, JobId, JobStatus, Namespace};
+use atlas_types::{Job, JobStatus};
 
-use crate::map::Map;
+use crate::map::Set;
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Listing {
-    all: Map<Namespace, Map<u64, JobId>>,
-    by_status: Map<(JobStatus, Namespace), Map<u64, JobId>>,
+    /// One for each status, in the order of the type.
+    by_status: [Set<u64>; 5],
 }
 
 impl Listing {
     pub(crate) fn change(&mut self, old: Option<&Job>, new: Option<&Job>) {
-        match (old, new) {
-            (None, Some(job)) => insert(&mut self.all, job.namespace.clone(), job),
-            (Some(job), None) => remove(&mut self.all, &job.namespace, job),
-            _ => {}
-        }
         if old.map(|job| job.status) == new.map(|job| job.status) {
             return;
         }
         if let Some(job) = old {
-            remove(&mut self.by_status, &(job.status, job.namespace.clone()), job);
+            self.by_status[job.status as usize].remove(&job.queue_seq);
         }
         if let Some(job) = new {
-            insert(&mut self.by_status, (job.status, job.namespace.clone()), job);
+            self.by_status[job.status as usize].insert(job.queue_seq);
         }
     }
 
-    /// Jobs of a namespace that were created before `before`, newest first.
-    pub(crate) fn newest(&self, namespace: &Namespace, before: u64) -> impl Iterator<Item = JobId> + '_ {
-        let jobs = self.all.get(namespace);
-        jobs.into_iter().flat_map(move |jobs| jobs.range(..before).rev().map(|(_, job)| *job))
+    /// Jobs that were created before `before`, newest first.
+    pub(crate) fn newest(&self, before: u64) -> impl Iterator<Item = u64> + '_ {
+        let mut rest = self.by_status.each_ref().map(|places| places.range(..before).rev().copied());
+        let mut next = rest.each_mut().map(Iterator::next);
+        std::iter::from_fn(move || {
+            let (newest, place) = next.iter().copied().enumerate().max_by_key(|(_, place)| *place)?;
+            next[newest] = rest[newest].next();
+            place
+        })
     }
 
     /// The same for those of one status.
-    pub(crate) fn newest_with(
-        &self,
-        namespace: &Namespace,
-        status: JobStatus,
-        before: u64,
-    ) -> impl Iterator<Item = JobId> + '_ {
-        let jobs = self.by_status.get(&(status, namespace.clone()));
-        jobs.into_iter().flat_map(move |jobs| jobs.range(..before).rev().map(|(_, job)| *job))
-    }
-}
-
-fn insert<K: Ord + Clone>(map: &mut Map<K, Map<u64, JobId>>, key: K, job: &Job) {
-    map.entry(key).or_default().insert(job.queue_seq, job.id);
-}
-
-fn remove<K: Ord + Clone>(map: &mut Map<K, Map<u64, JobId>>, key: &K, job: &Job) {
-    let Some(jobs) = map.get_mut(key) else { return };
-    jobs.remove(&job.queue_seq);
-    if jobs.is_empty() {
-        map.remove(key);
+    pub(crate) fn newest_with(&self, status: JobStatus, before: u64) -> impl Iterator<Item = u64> + '_ {
+        self.by_status[status as usize].range(..before).rev().copied()
     }
 }

@@ -17,14 +17,15 @@ mod runs;
 mod shares;
 mod spawns;
 mod timer;
+mod totals;
 mod waiting;
 
 use std::collections::BTreeMap;
 
 use atlas_allocation::ConcurrencyPermits;
 use atlas_types::{
-    AgentName, AgentVersion, ClusterTime, Inbox, Job, JobStatus, JoinToken, Journal, LimitKey, Namespace, Object,
-    Question, Run, RunSpec, Share, Version, WEIGHT_DEFAULT, label_bytes,
+    AgentVersion, ClusterTime, Inbox, Job, JobStatus, JoinToken, Journal, LimitKey, Namespace, Object, Question, Run,
+    RunSpec, Share, WEIGHT_DEFAULT, label_bytes,
 };
 
 pub use self::held::HeldBack;
@@ -37,8 +38,8 @@ pub(crate) use self::limits::limits_of_agent;
 pub(crate) use self::rooms::{lends, places};
 pub(crate) use self::spawns::Spawns;
 use self::{
-    artifacts::Artifacts, chains::Chains, circuits::Circuits, listing::Listing, objects::Objects, questions::Questions,
-    rooms::Rooms, routing::Undecided, runs::Runs, shares::Shares, timer::Timers, waiting::Waiting,
+    artifacts::Artifacts, chains::Chains, circuits::Circuits, objects::Objects, questions::Questions, rooms::Rooms,
+    routing::Undecided, runs::Runs, shares::Shares, timer::Timers, totals::Totals, waiting::Waiting,
 };
 
 use crate::map::{Map, Set};
@@ -52,28 +53,18 @@ pub(crate) struct Index {
     pub(crate) runs: Runs,
     pub(crate) chains: Chains,
     pub(crate) timers: Timers,
-    pub(crate) listing: Listing,
+    pub(crate) totals: Totals,
     pub(crate) rooms: Rooms,
     pub(crate) artifacts: Artifacts,
     pub(crate) spawns: Spawns,
-    /// Running jobs by agent name, carried ones left out; agents without one are absent.
-    pub(crate) running_of: Map<Namespace, Map<AgentName, ConcurrencyPermits>>,
-    /// Running jobs by namespace, carried ones left out; namespaces without any are absent.
-    pub(crate) running_in: Map<Namespace, ConcurrencyPermits>,
     /// Running jobs by the value of their agent's key, carried ones left out; values without any are absent.
     pub(crate) running_by: Map<LimitKey, ConcurrencyPermits>,
     /// Token buckets by when they are full.
     pub(crate) buckets_full: Set<(ClusterTime, LimitKey)>,
     pub(crate) shares: Shares,
     pub(crate) circuits: Circuits,
-    /// How many jobs that have not ended each agent version has; those without any are absent.
-    pub(crate) active_of: Map<Namespace, Map<(AgentName, Version), u64>>,
     pub(crate) objects: Objects,
     pub(crate) questions: Questions,
-    /// Waiting jobs by namespace; namespaces without any are absent.
-    pub(crate) pending_of: Map<Namespace, u64>,
-    /// The bytes of the inputs of jobs that have not ended.
-    pub(crate) input_bytes_of: Map<Namespace, u64>,
     pub(crate) pending: u64,
     pub(crate) held: HeldBack,
     pub(crate) running: u64,
@@ -100,7 +91,6 @@ impl Index {
         self.runs.change(old, new);
         self.chains.job(old, new);
         self.timers.job(old, new);
-        self.listing.change(old, new);
         self.artifacts.job(old, new);
         self.spawns.change(old, new);
         self.held.change(old, new);
@@ -116,18 +106,39 @@ impl Index {
             self.count(old, false);
             self.count(new, true);
         }
-        let active = |job: &&Job| !job.status.is_terminal();
-        match (old.filter(active), new.filter(active)) {
-            (None, Some(job)) => self.count_active(job, true),
-            (Some(job), None) => self.count_active(job, false),
-            // A redirect changes its agent.
-            (Some(old), Some(new)) if old.pin != new.pin || old.agent != new.agent => {
-                self.count_active(old, false);
-                self.count_active(new, true);
-            }
-            _ => {}
+        if let Some(job) = new.or(old) {
+            self.total(&job.namespace, old, new);
+            self.share(&job.namespace);
         }
-        old.into_iter().chain(new).for_each(|job| self.share(&job.namespace));
+    }
+
+    /// What a job of a namespace adds to its totals.
+    fn total(&mut self, namespace: &Namespace, old: Option<&Job>, new: Option<&Job>) {
+        let awaited = |job: &Job| self.spawns.awaited(job.id) > 0;
+        self.totals.change(namespace, |total| {
+            total.listing.change(old, new);
+            if old.map(|job| job.status) != new.map(|job| job.status) {
+                for (job, more) in old.map(|job| (job, false)).into_iter().chain(new.map(|job| (job, true))) {
+                    if is_counted(job) {
+                        total.count_running(job, more, awaited(job));
+                    }
+                    if !job.is_system() {
+                        total.count_waiting(job, more);
+                    }
+                }
+            }
+            let active = |job: &&Job| !job.status.is_terminal();
+            match (old.filter(active), new.filter(active)) {
+                (None, Some(job)) => total.count_active(job, true),
+                (Some(job), None) => total.count_active(job, false),
+                // A redirect changes its agent.
+                (Some(old), Some(new)) if old.pin != new.pin || old.agent != new.agent => {
+                    total.count_active(old, false);
+                    total.count_active(new, true);
+                }
+                _ => {}
+            }
+        });
     }
 
     /// The share of a namespace.
@@ -136,8 +147,10 @@ impl Index {
         if namespace.is_system() {
             return Share::default();
         }
-        let running = self.running_in.get(namespace).map_or(0, ConcurrencyPermits::taken);
-        Share::new(running, self.weight(namespace), self.shares.progress(namespace))
+        let total = self.totals.get(namespace);
+        let running = total.map_or(0, |total| total.running.taken());
+        let progress = total.and_then(|total| total.progress).unwrap_or(0);
+        Share::new(running, self.weight(namespace), progress)
     }
 
     /// The weight of a namespace.
@@ -149,12 +162,16 @@ impl Index {
     fn share(&mut self, namespace: &Namespace) {
         let waits = self.waiting.of_namespace(namespace).next().is_some();
         let share = waits.then(|| self.share_of(namespace));
-        self.shares.set(namespace, share);
+        if self.totals.get(namespace).and_then(|total| total.share) != share {
+            let old = self.totals.change(namespace, |total| std::mem::replace(&mut total.share, share));
+            self.shares.change(namespace, old, share);
+        }
     }
 
     /// The progress of a namespace was noted, or forgotten.
     pub(crate) fn progress(&mut self, namespace: &Namespace, progress: Option<u64>) {
-        self.shares.set_progress(namespace, progress);
+        let old = self.totals.change(namespace, |total| std::mem::replace(&mut total.progress, progress));
+        self.shares.change_progress(namespace, old, progress);
         self.share(namespace);
     }
 
@@ -239,98 +256,40 @@ impl Index {
         if job.carried.is_some() {
             return;
         }
-        let agents = self.running_of.get_mut(&job.namespace);
-        let of_agent = agents.and_then(|agents| agents.get_mut(&job.agent));
-        let of_value = limits::key_of(job).and_then(|key| self.running_by.get_mut(&key));
-        for permits in of_agent.into_iter().chain(of_value).chain(self.running_in.get_mut(&job.namespace)) {
+        let change = |permits: &mut ConcurrencyPermits| {
             if waits { permits.wait(job.depth()) } else { permits.resume(job.depth()) }
-        }
+        };
+        self.totals.change(&job.namespace, |total| {
+            total.running_of.get_mut(&job.agent).into_iter().for_each(change);
+            change(&mut total.running);
+        });
+        limits::key_of(job).and_then(|key| self.running_by.get_mut(&key)).into_iter().for_each(change);
         self.share(&job.namespace);
     }
 
     fn count(&mut self, job: Option<&Job>, more: bool) {
         let Some(job) = job else { return };
         let step = |count: &mut u64| if more { *count += 1 } else { *count -= 1 };
-        if job.is_system() {
-            if !job.status.is_terminal() {
-                step(&mut self.system);
-            }
-            if job.status == JobStatus::Running {
-                self.count_agent(job, more);
-            }
-            return;
-        }
-        if !job.status.is_terminal() {
-            let (bytes, size) = (self.input_bytes_of.entry(job.namespace.clone()).or_default(), job.input.bytes());
-            *bytes = if more { *bytes + size } else { *bytes - size };
-            if *bytes == 0 {
-                self.input_bytes_of.remove(&job.namespace);
-            }
-        }
         match job.status {
-            JobStatus::Pending => {
-                step(&mut self.pending);
-                let waiting = self.pending_of.entry(job.namespace.clone()).or_default();
-                step(waiting);
-                if *waiting == 0 {
-                    self.pending_of.remove(&job.namespace);
-                }
-            }
-            JobStatus::Running => {
-                step(&mut self.running);
-                if job.carried.is_none() {
-                    self.count_agent(job, more);
-                }
-            }
+            status if job.is_system() && status.is_terminal() => {}
+            _ if job.is_system() => step(&mut self.system),
+            JobStatus::Pending => step(&mut self.pending),
+            JobStatus::Running => step(&mut self.running),
             JobStatus::Completed | JobStatus::Failed | JobStatus::Cancelled => {}
         }
-    }
-
-    fn count_active(&mut self, job: &Job, more: bool) {
-        let Some(pin) = &job.pin else { return };
-        let versions = self.active_of.entry(job.namespace.clone()).or_default();
-        let key = (job.agent.clone(), pin.version);
-        let count = versions.entry(key.clone()).or_default();
-        if more {
-            *count += 1;
-        } else {
-            *count -= 1;
-        }
-        if *count == 0 {
-            versions.remove(&key);
-        }
-        if versions.is_empty() {
-            self.active_of.remove(&job.namespace);
-        }
-    }
-
-    fn count_agent(&mut self, job: &Job, more: bool) {
-        let waits = self.spawns.awaited(job.id) > 0;
-        let count = |permits: &mut ConcurrencyPermits| {
-            if more { permits.add(job.depth()) } else { permits.remove(job.depth(), waits) }
-        };
-        let in_namespace = self.running_in.entry(job.namespace.clone()).or_default();
-        count(in_namespace);
-        if *in_namespace == ConcurrencyPermits::default() {
-            self.running_in.remove(&job.namespace);
-        }
-        let agents = self.running_of.entry(job.namespace.clone()).or_default();
-        let permits = agents.entry(job.agent.clone()).or_default();
-        count(permits);
-        if *permits == ConcurrencyPermits::default() {
-            agents.remove(&job.agent);
-        }
-        if agents.is_empty() {
-            self.running_of.remove(&job.namespace);
-        }
-        if let Some(key) = limits::key_of(job) {
+        if let Some(key) = limits::key_of(job).filter(|_| is_counted(job)) {
             let permits = self.running_by.entry(key.clone()).or_default();
-            count(permits);
+            totals::count_running(permits, job, more, self.spawns.awaited(job.id) > 0);
             if *permits == ConcurrencyPermits::default() {
                 self.running_by.remove(&key);
             }
         }
     }
+}
+
+/// Whether a job counts as one that runs: it does, and no run carries it.
+fn is_counted(job: &Job) -> bool {
+    job.status == JobStatus::Running && (job.carried.is_none() || job.is_system())
 }
 
 /// Bytes of an agent version's texts beside its contract.

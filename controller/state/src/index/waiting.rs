@@ -3,9 +3,9 @@
 
 use std::sync::Arc;
 
-use atlas_types::{AgentName, Demand, Digest, Job, JobId, JobStatus, Limit, Micros, Namespace, Reason, Turn, Version};
+use atlas_types::{AgentName, Demand, Digest, Job, JobStatus, Limit, Micros, Namespace, Reason, Turn, Version};
 
-use crate::map::Map;
+use crate::map::{Map, Set};
 
 /// What decides whether and where a job can be placed now.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -39,7 +39,8 @@ impl Class {
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Waiting {
-    classes: Map<Arc<Class>, Map<Turn, JobId>>,
+    /// The turns of its jobs, which say their places in the queue.
+    classes: Map<Arc<Class>, Set<Turn>>,
     /// The first job's turn of each class.
     heads: Map<(Namespace, Turn), Arc<Class>>,
     /// What a priority is worth in namespaces whose jobs age.
@@ -67,9 +68,9 @@ impl Waiting {
         Turn::of(job, self.aging.get(&job.namespace).copied())
     }
 
-    /// Each class with its first job, by namespace, the first of a namespace first.
-    pub(crate) fn heads(&self) -> impl Iterator<Item = (&Arc<Class>, JobId)> {
-        self.heads.iter().filter_map(|((_, turn), class)| Some((class, *self.classes.get(class)?.get(turn)?)))
+    /// Each class with the place of its first job, by namespace, the first of a namespace first.
+    pub(crate) fn heads(&self) -> impl Iterator<Item = (&Arc<Class>, u64)> {
+        self.heads.iter().map(|((_, turn), class)| (class, turn.queue_seq()))
     }
 
     /// The classes of a namespace, the one with the first job first.
@@ -88,7 +89,7 @@ impl Waiting {
         &mut self,
         namespace: &Namespace,
         aging: Option<Micros>,
-        job: impl Fn(JobId) -> Option<&'j Job>,
+        job: impl Fn(u64) -> Option<&'j Job>,
     ) {
         if self.aging(namespace) == aging {
             return;
@@ -104,13 +105,13 @@ impl Waiting {
         jobs.iter().for_each(|job| self.insert(job));
     }
 
-    /// The jobs of a class in their order.
-    pub(crate) fn of(&self, class: &Class) -> impl Iterator<Item = JobId> + '_ {
-        self.classes.get(class).into_iter().flat_map(|queue| queue.values().copied())
+    /// The places of the jobs of a class, in their order.
+    pub(crate) fn of(&self, class: &Class) -> impl Iterator<Item = u64> + '_ {
+        self.classes.get(class).into_iter().flat_map(|queue| queue.iter().map(Turn::queue_seq))
     }
 
     pub(crate) fn len_of(&self, class: &Class) -> usize {
-        self.classes.get(class).map_or(0, Map::len)
+        self.classes.get(class).map_or(0, Set::len)
     }
 
     fn insert(&mut self, job: &Job) {
@@ -119,13 +120,13 @@ impl Waiting {
         let Some((known, _)) = self.classes.get_key_value(&class) else {
             let class = Arc::new(class);
             self.heads.insert((job.namespace.clone(), turn), Arc::clone(&class));
-            self.classes.insert(class, Map::unit(turn, job.id));
+            self.classes.insert(class, Set::unit(turn));
             return;
         };
         let known = Arc::clone(known);
         let Some(queue) = self.classes.get_mut(&class) else { return };
-        let head = queue.get_min().map(|(turn, _)| *turn);
-        queue.insert(turn, job.id);
+        let head = queue.get_min().copied();
+        queue.insert(turn);
         if let Some(head) = head.filter(|head| turn < *head) {
             self.heads.remove(&(job.namespace.clone(), head));
             self.heads.insert((job.namespace.clone(), turn), known);
@@ -137,7 +138,7 @@ impl Waiting {
         let turn = self.turn(job);
         let Some(queue) = self.classes.get_mut(&class) else { return };
         queue.remove(&turn);
-        let next = queue.get_min().map(|(turn, _)| *turn);
+        let next = queue.get_min().copied();
         if next.is_none() {
             self.classes.remove(&class);
         }

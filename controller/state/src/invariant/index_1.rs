@@ -7,6 +7,12 @@ use crate::node::NodeState;
 use crate::state::State;
 
 pub(super) fn check(state: &State) -> Result<(), String> {
+    check_nodes(state)?;
+    check_tables(state)
+}
+
+/// Free amounts and leases of nodes.
+pub(super) fn check_nodes(state: &State) -> Result<(), String> {
     for node in state.nodes.values() {
         let jobs = node.leases().filter_map(|(_, job)| state.jobs.get(job));
         let mut rebuilt = NodeState::new(Arc::clone(&node.node), node.inventory_since);
@@ -20,6 +26,11 @@ pub(super) fn check(state: &State) -> Result<(), String> {
         rebuilt.owed = node.owed;
         ensure(rebuilt == **node, || format!("node {} has {node:?}, its leases give {rebuilt:?}", node.node.id))?;
     }
+    Ok(())
+}
+
+/// Indexes and counts.
+pub(super) fn check_tables(state: &State) -> Result<(), String> {
     ensure(state.jobs.is_consistent(), || "ids and places of jobs differ".to_owned())?;
     let rebuilt = state.rebuilt_index();
     ensure(rebuilt == state.index, || format!("the indexes are {:?}, a rebuild gives {rebuilt:?}", state.index))

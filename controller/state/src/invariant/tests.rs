@@ -70,7 +70,7 @@ const DIGEST: atlas_types::Digest = atlas_types::Digest([1; 32]);
 fn a_node_that_gave_out_more_than_it_has_is_found() {
     let found = broken(|state| {
         node(state, |node| {
-            Arc::make_mut(&mut node.node).inventory.places = 0;
+            Arc::make_mut(&mut Arc::make_mut(&mut node.node).inventory).places = 0;
             (node.free.processes.free, node.free.processes.total) = (0, 0);
         });
     });

@@ -79,7 +79,7 @@ impl Naive {
         let namespace = atlas_types::Namespace::default_namespace();
         let node = |node: &Arc<crate::NodeState>| {
             let node = &node.node;
-            let (epoch, boot, inventory) = (node.epoch.0, node.boot_id, node.inventory.clone());
+            let (epoch, boot, inventory) = (node.epoch.0, node.boot_id, (*node.inventory).clone());
             let labels = BTreeMap::new();
             (node.id.clone(), Node { epoch, boot, inventory, labels, up: true, cordoned: false, draining: false })
         };

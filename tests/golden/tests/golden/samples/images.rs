@@ -29,7 +29,7 @@ pub(crate) fn image() -> StateImage {
         id: node(),
         epoch: NodeEpoch(2),
         boot_id: BootId(7),
-        inventory: inventory(),
+        inventory: inventory().into(),
         operator_labels: BTreeMap::new(),
         health: NodeHealth::Ready,
         cordoned: true,
