@@ -21,8 +21,12 @@ use openraft::alias;
 
 use crate::member::Member;
 
-/// No other member can lead earlier than this after a quorum has last heard from the leader.
+/// No other member can lead earlier than this after a quorum has last answered the leader.
 pub(crate) const ELECTION_MIN: Duration = Duration::from_millis(200);
+
+/// The leader's lease: no member votes for another one earlier than this after it has last heard from the leader. The
+/// election timeout comes after it, and is between [`ELECTION_MIN`] and this.
+pub(crate) const ELECTION_MAX: Duration = Duration::from_millis(250);
 
 openraft::declare_raft_types!(
     /// Our types in openraft's places.

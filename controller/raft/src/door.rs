@@ -2,6 +2,7 @@
 //! server.
 
 mod receive;
+mod streams;
 
 use std::collections::VecDeque;
 use std::pin::Pin;
@@ -19,6 +20,7 @@ use tokio::sync::watch;
 use tonic::{Request, Response, Status, Streaming};
 
 pub(crate) use self::receive::{Load, Receiver};
+pub(crate) use self::streams::{Streams, Succession};
 
 use crate::consensus::Types;
 use crate::consensus::message::{
@@ -65,6 +67,7 @@ pub struct PeerDoor {
     pub(crate) applied: watch::Receiver<State>,
     pub(crate) group: Group,
     pub(crate) hurry: Hurry,
+    pub(crate) streams: Streams,
     pub(crate) watch: Option<RefusalWatch>,
 }
 
@@ -135,7 +138,9 @@ impl PeerService for PeerDoor {
         let sender = request.extensions().get::<Sender>().copied();
         let quiet = Quiet::default();
         let asked = quiet.clone();
+        let open = self.streams.open();
         let requests = request.into_inner().map(move |request| {
+            let _open = &open;
             let wire::AppendRequest { cluster_id, body, to, quiet } = request?;
             asked.push(quiet);
             door.meant(sender, &cluster_id, to)?;

@@ -12,14 +12,14 @@ use openraft::{Config, SnapshotPolicy};
 use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::batches::Batches;
-use crate::consensus::ELECTION_MIN;
 use crate::consensus::log_store::LogStore;
 use crate::consensus::machine::{self, MachineStore};
 use crate::consensus::network::{Addresses, Network};
 use crate::consensus::runtime::with_entropy;
 use crate::consensus::snapshot::Snapshots;
 use crate::consensus::unhurried::Hurry;
-use crate::door::{Load, PeerDoor, Receiver};
+use crate::consensus::{ELECTION_MAX, ELECTION_MIN};
+use crate::door::{Load, PeerDoor, Receiver, Streams, Succession};
 use crate::error::{Leadership, StartError};
 use crate::forward::{Forward, LeaderLink, READERS_MAX, ReadIndexer};
 use crate::handle::Handle;
@@ -36,7 +36,6 @@ use crate::options::Options;
 use atlas_log::{Driver, FileDriver, Log};
 
 const HEARTBEAT: Duration = Duration::from_millis(50);
-const ELECTION_MAX: Duration = Duration::from_millis(350);
 /// The time limit for a peer to receive and install a snapshot.
 const INSTALL_SNAPSHOT: Duration = Duration::from_secs(600);
 
@@ -149,6 +148,7 @@ struct Running {
     space: SpaceKeeper,
     digests: DigestKeeper,
     indexer: ReadIndexer,
+    succession: Succession,
     batches: Batches,
     group: Group,
     env: Env,
@@ -195,6 +195,7 @@ impl Running {
             level: options.level,
             env: env.clone(),
         });
+        let streams = Streams::default();
         let door = PeerDoor {
             raft: raft.clone(),
             cluster_id,
@@ -203,8 +204,10 @@ impl Running {
             applied: applied.clone(),
             group: group.clone(),
             hurry,
+            streams: streams.clone(),
             watch: None,
         };
+        let succession = Succession { raft: raft.clone(), streams, member: options.member, env: env.clone() };
         let (reads, asks) = mpsc::channel(READERS_MAX);
         let link = LeaderLink::new(cluster_id, options.member, env.clone());
         let indexer = ReadIndexer { link: link.clone(), leadership, asks };
@@ -252,13 +255,14 @@ impl Running {
             disk,
             panics,
         };
-        Ok((Self { raft, leader_loop, keeper, space, digests, indexer, batches, group, env }, handle))
+        Ok((Self { raft, leader_loop, keeper, space, digests, indexer, succession, batches, group, env }, handle))
     }
 
     async fn run(self, shutdown: oneshot::Receiver<()>) {
         let keeper = self.env.spawn_vital("raft-snapshots", self.keeper.run());
         let space = self.env.spawn_vital("raft-space", self.space.run());
         let indexer = self.env.spawn_vital("read-index", self.indexer.run());
+        let succession = self.env.spawn_vital("raft-succession", self.succession.run());
         let telling = self.batches.clone().flush_in_time(Arc::clone(&self.env.clock));
         let telling = self.env.spawn("raft-batches", telling);
         let leadership = self.leader_loop.leadership.clone();
@@ -271,6 +275,7 @@ impl Running {
         keeper.abort();
         space.abort();
         indexer.abort();
+        succession.abort();
         telling.abort();
         if let Err(error) = self.raft.shutdown().await {
             tracing::error!(%error, "raft did not shut down cleanly");

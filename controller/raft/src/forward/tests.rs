@@ -255,3 +255,19 @@ async fn two_members_that_follow_each_other_send_nothing_in_circles() {
     assert!(started.elapsed() < Duration::from_secs(4), "it answers at once rather than ask a third");
     trio.stop().await;
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_end_of_a_leader_is_noticed_by_its_connections() {
+    let mut trio = Trio::start().await;
+    soon(applied(&trio.members[0].handle, set(0))).await;
+    let leader = trio.leader().await;
+    for one in &trio.members {
+        // From here on no election timeout elects anybody.
+        one.handle.peer_door().raft.runtime_config().elect(false);
+    }
+    trio.members.remove(leader).stop().await;
+    trio.leader().await;
+    let answers = soon(acknowledged(&trio.members[0].handle, named("after", set(1)))).await;
+    assert_eq!(answers, [Ok(Outcome::Done)]);
+    trio.stop().await;
+}
