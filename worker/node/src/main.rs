@@ -15,6 +15,7 @@ fn main() -> ExitCode {
     if let Some(code) = atlas_bundled::run_if_asked() {
         return code;
     }
+    atlas_env::know_start_memory(|| {});
     match run() {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
@@ -85,7 +86,8 @@ fn prepare(configuration: Configuration) -> anyhow::Result<(Configuration, Optio
 async fn serve(options: atlas_worker::Options, env: Env) -> anyhow::Result<()> {
     let mut terminate = signal(SignalKind::terminate()).context("could not listen for SIGTERM")?;
     let mut interrupt = signal(SignalKind::interrupt()).context("could not listen for SIGINT")?;
-    let worker = Worker::start(options, env).await?;
+    let worker = Worker::start(options, env.clone()).await?;
+    drop(env.free_start_memory());
     tracing::info!("{}", atlas_inventory::line(worker.node(), worker.inventory()));
     tokio::select! {
         _ = terminate.recv() => {}

@@ -31,6 +31,9 @@ mod values;
 /// limits.
 const PREPARE_MAX: Duration = Duration::from_secs(600);
 
+/// How long a start waits for a container engine.
+const ENGINE_PATIENCE: Duration = Duration::from_millis(250);
+
 /// The options of a worker.
 #[derive(Debug, Clone)]
 pub struct Options {
@@ -122,6 +125,8 @@ pub struct Options {
     pub container_network: String,
     /// True if agents that ask for a container run without one where no engine answers.
     pub container_preferred: bool,
+    /// How long a start waits for the container engine. One that answers later is advertised then.
+    pub engine_patience: Duration,
     /// Serves the command `@noop` in this process (benchmarks).
     pub noop: bool,
     /// Serves the command `@inside` by a function of the embedding program (tests).
@@ -183,6 +188,7 @@ impl Options {
             container_engine: None,
             container_network: "bridge".to_owned(),
             container_preferred: false,
+            engine_patience: ENGINE_PATIENCE,
             noop: false,
             inside: None,
             gpus: Arc::new(NvmlProbe::default()),

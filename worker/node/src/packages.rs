@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use atlas_package::Limits;
 use atlas_types::Digest;
@@ -80,7 +81,12 @@ struct Entry {
     seal: Seal,
     /// When its files were last known to be those of the package, if nothing could change them at that moment.
     known: Option<Quiet>,
+    /// When its files were last looked at.
+    looked_at: Duration,
 }
+
+/// How long the files of a package are not looked at again for attempts in processes that have already read them.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 impl Packages {
     pub(crate) fn new(
@@ -97,36 +103,34 @@ impl Packages {
         Self { directory, bytes_max, noop, transfers, environments, exposure, loaded, turns: Turns::default() }
     }
 
-    /// The agent, if its package and its environment are ready, and nothing can have changed the package.
-    pub(crate) fn ready(&self, digest: Digest) -> Option<Arc<Agent>> {
+    /// The agent, if its package and its environment are ready, and the files are those of the package: nothing can have changed them, or
+    /// nobody reads them. A `warm` process has read its program already, so for its attempts a look of a moment ago is enough.
+    pub(crate) fn ready(&self, digest: Digest, warm: bool) -> Option<Arc<Agent>> {
         let quiet = self.exposure.quiet();
-        let (agent, known, _) = self.here(digest)?;
-        Some(agent).filter(|agent| agent.is_ready() && quiet.is_some() && quiet == known)
-    }
-
-    /// The agent, if its package is unpacked and parsed.
-    fn here(&self, digest: Digest) -> Option<(Arc<Agent>, Option<Quiet>, Seal)> {
         let mut loaded = self.loaded();
-        loaded.uses += 1;
-        let uses = loaded.uses;
-        let entry = loaded.agents.get_mut(&digest)?;
-        entry.last_use = uses;
-        Some((Arc::clone(&entry.agent), entry.known, entry.seal))
+        let entry = loaded.used(digest)?;
+        let now = self.transfers.env.clock.monotonic();
+        let is_whole = (quiet.is_some() && quiet == entry.known)
+            || entry.agent.noop
+            || (warm && now.saturating_sub(entry.looked_at) < LOOK_EVERY);
+        (is_whole && entry.agent.is_ready()).then(|| Arc::clone(&entry.agent))
     }
 
     /// The agent, if its package is unpacked, parsed, and as it was.
     async fn unchanged(&self, digest: Digest) -> Result<Option<Arc<Agent>>, PackageError> {
         let quiet = self.exposure.quiet();
-        let Some((agent, known, seal)) = self.here(digest) else { return Ok(None) };
+        let found = self.loaded().used(digest).map(|entry| (Arc::clone(&entry.agent), entry.known, entry.seal));
+        let Some((agent, known, seal)) = found else { return Ok(None) };
         if quiet.is_some() && quiet == known {
             return Ok(Some(agent));
         }
         let directory = agent.directory.clone();
+        let looked_at = self.transfers.env.clock.monotonic();
         let same = self.blocking(move || Ok(Seal::of(&directory).is_ok_and(|now| now == seal))).await?;
         let mut loaded = self.loaded();
         if same {
             if let Some(entry) = loaded.agents.get_mut(&digest) {
-                entry.known = quiet;
+                (entry.known, entry.looked_at) = (quiet, looked_at);
             }
             return Ok(Some(agent));
         }
@@ -203,7 +207,8 @@ impl Packages {
             loaded.uses += 1;
             let last_use = loaded.uses;
             loaded.unloaded.remove(&agent.directory);
-            loaded.agents.insert(digest, Entry { agent: Arc::clone(agent), bytes, last_use, seal, known });
+            let looked_at = self.transfers.env.clock.monotonic();
+            loaded.agents.insert(digest, Entry { agent: Arc::clone(agent), bytes, last_use, seal, known, looked_at });
             loaded.make_room(self.bytes_max)
         };
         for directory in dropped {
@@ -233,6 +238,14 @@ impl Packages {
 }
 
 impl Loaded {
+    /// An agent that is used now, if its package is unpacked and parsed.
+    fn used(&mut self, digest: Digest) -> Option<&mut Entry> {
+        self.uses += 1;
+        let entry = self.agents.get_mut(&digest)?;
+        entry.last_use = self.uses;
+        Some(entry)
+    }
+
     /// Evicts packages that were never used, then the least recently used ones, until the rest fits.
     fn make_room(&mut self, bytes_max: u64) -> Vec<PathBuf> {
         let mut dropped = Vec::new();

@@ -22,5 +22,5 @@ pub use confinement::Confinement;
 pub(crate) use exposure::{Exposure, Quiet};
 pub(crate) use report::Change;
 pub use supervisor::run_if_asked;
-pub(crate) use tree::{Spawn, Supervisor, SupervisorError, Tree};
+pub(crate) use tree::{Spawn, Supervisor, SupervisorError, SupervisorProgram, Tree};
 pub(crate) use watchdog::LeaseWatchdog;

@@ -502,6 +502,8 @@ impl Pump {
         let token = assignment.token;
         if work.agent.noop {
             self.attempts.remove(&token);
+            // Its preparation may have opened it.
+            self.spool.close(token);
             let end = echo(&work.input, &work.agent, place.warm);
             return self.end_later(token, place.slot, end);
         }

@@ -120,6 +120,19 @@ impl Finder {
         Self { chosen, found: OnceLock::new() }
     }
 
+    /// Whether there is a program to ask. It may be too old, or belong to a version manager without an interpreter.
+    pub(crate) fn is_installed(&self) -> bool {
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let is_there = |name: &Path| match name.components().count() {
+            1 => std::env::split_paths(&path).any(|folder| folder.join(name).exists()),
+            _ => name.exists(),
+        };
+        match &self.chosen {
+            Some(chosen) => is_there(chosen),
+            None => NAMES.iter().any(|name| is_there(Path::new(name))),
+        }
+    }
+
     /// The interpreter, or why there is none. Blocks.
     pub(crate) fn get(&self) -> Result<&Python, &str> {
         self.found.get_or_init(|| Python::find(self.chosen.as_deref())).as_ref().map_err(String::as_str)

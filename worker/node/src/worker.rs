@@ -1,39 +1,31 @@
 //! Starting and stopping a worker.
 
-use std::collections::BTreeMap;
-use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use atlas_env::{Env, LockError, Task, Vitals};
+use atlas_env::{Env, Task, Vitals};
 use atlas_http::Trust;
 use atlas_inventory::GpuProbe;
 use atlas_llm::client::Client;
 use atlas_mcp::{Network, Pool};
-use atlas_sandbox::Means;
 use atlas_slots::{Slots, Spool};
-use atlas_types::{BootId, Inventory, Micros, NodeId};
+use atlas_types::{Inventory, NodeId};
 use futures::future::BoxFuture;
 use tokio::sync::{mpsc, watch};
 use tracing::{debug, info, warn};
 
-use crate::data::DataDir;
+use crate::Options;
 use crate::environment::Environments;
-use crate::folder;
-use crate::link::Link;
+use crate::link::{self, Link};
 use crate::news::News;
 use crate::packages::Packages;
 use crate::payloads::Transfers;
-use crate::process::{Supervisor, SupervisorError};
-use crate::provider::{Containers, Programs, Settings, Shared, preflight};
+use crate::prepared::PreparedWorker;
+use crate::provider::{Programs, Settings, Shared, preflight};
 use crate::pump::{Identity, Inbox, Parts, Pump, offer_containers};
-use crate::python::{Finder, unpack_sdk};
-use crate::results::Results;
-use crate::sandbox::{SandboxMode, Sandboxes};
 use crate::tls::{self, JoinError};
 use crate::tries::TryDoor;
-use crate::{Cgroup, Options};
 
 /// Variables that every agent gets, if the worker has them.
 pub const PASSED: [&str; 6] = ["PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "TZ"];
@@ -77,6 +69,9 @@ pub enum StartError {
         /// What is wrong with it.
         source: Box<dyn std::error::Error + Send + Sync>,
     },
+    /// The runtime is being stopped.
+    #[error("the start was interrupted")]
+    Interrupted,
     /// The machine's hardware could not be probed.
     #[error("could not probe the hardware")]
     Inventory(#[source] atlas_inventory::ProbeError),
@@ -107,37 +102,22 @@ impl Worker {
     ///
     /// Boxed, as below: the code of an `async fn` is made again in each crate that awaits it, with all that it awaits itself.
     pub fn start(options: Options, env: Env) -> BoxFuture<'static, Result<Self, StartError>> {
-        Box::pin(Self::opened(options, env))
+        Box::pin(async move {
+            let controllers = options.controllers.clone();
+            PreparedWorker::open(options, env).await?.connect(controllers).await
+        })
     }
 
-    async fn opened(mut options: Options, env: Env) -> Result<Self, StartError> {
-        // Agents run in their packages' directories, so a relative path would be wrong there.
-        options.data_dir = std::path::absolute(&options.data_dir)
-            .map_err(|source| StartError::DataDir { path: options.data_dir.clone(), source })?;
-        let boot = BootId(env.entropy.u128());
-        let data = open_data(&options, &env, boot).await?;
-        let data_dir = options.data_dir.clone();
-        let sdk = env.spawn_blocking("sdk", move || unpack_sdk(&data_dir)).join().await;
-        let sdk = sdk.unwrap_or_else(|_| Err(std::io::ErrorKind::Interrupted.into()));
-        let path = || options.data_dir.clone();
-        let sdk = sdk.map_err(|source| StartError::DataDir { path: path(), source })?;
-        let mut supervisor = Supervisor::probe(env.clone(), options.supervisor.as_deref(), options.confinement)
-            .map_err(|error: SupervisorError| StartError::Supervisor(Box::new(error)))?;
-        info!(confinement = %supervisor.confinement(), "agents' process trees are contained");
-        open_groups(&mut supervisor, &options);
-        let sandboxes = sandboxes(&supervisor, &options, &sdk);
-        keep_code(&mut supervisor, &options, &sandboxes);
-        let (files, node, at) = (Arc::clone(&env.files), options.node.clone(), options.data_dir.clone());
-        let opened = env.spawn_blocking("results", move || Results::open(files, &at, &node, data.lock)).join().await;
-        let opened = opened.unwrap_or_else(|_| Err(std::io::ErrorKind::Interrupted.into()));
-        let (results, earlier) = opened.map_err(|source| StartError::DataDir { path: path(), source })?;
-        let (settings, inventory) = prepare(&options, sdk, sandboxes)?;
+    /// Starts a worker whose machine is known.
+    pub(crate) async fn connected(prepared: PreparedWorker, controllers: Vec<String>) -> Result<Self, StartError> {
+        let PreparedWorker { mut options, env, boot, previous, supervisor, settings, inventory, results, earlier } =
+            prepared;
+        options.controllers = controllers;
         let node = options.node.clone();
-        let mut identity = Identity { node, boot_id: boot, previous: data.previous, next: boot, inventory };
+        let mut identity = Identity { node, boot_id: boot, previous, next: boot, inventory };
         let (told, told_inbox) = mpsc::channel(INPUTS_WAITING_MAX);
         let (news, news_inbox) = mpsc::channel(INPUTS_WAITING_MAX);
         let (tries, tries_inbox) = TryDoor::new();
-        find_python(&env, Arc::clone(&settings), news.clone());
         let (events, link_inbox) = mpsc::channel(INPUTS_WAITING_MAX);
         let (client, clients) = watch::channel(None);
         let node = tls::Node::open(&options, &env).await.map_err(StartError::Join)?;
@@ -147,6 +127,7 @@ impl Worker {
         }
         let link = Link { env: link_env, controllers: options.controllers.clone(), events, client };
         env.spawn_vital("link", link.run());
+        find_python(&env, Arc::clone(&settings), news.clone(), clients.clone());
         let transfers = Transfers { env: env.clone(), client: clients };
         let supervisor = Arc::new(supervisor);
         let environments = Environments {
@@ -198,7 +179,7 @@ impl Worker {
         };
         // Only warns, and nothing waits for it.
         drop(env.spawn("model preflight", preflight(shared.clone())));
-        find_engine(&shared, &news).await;
+        find_engine(&shared, &news, options.engine_patience).await;
         if shared.settings.containers.is_available() {
             offer_containers(&mut identity.inventory);
         }
@@ -253,73 +234,6 @@ impl Worker {
     }
 }
 
-/// Locks the data directory for this process.
-async fn open_data(options: &Options, env: &Env, boot: BootId) -> Result<DataDir, StartError> {
-    let (files, path, node) = (Arc::clone(&env.files), options.data_dir.clone(), options.node.clone());
-    let opened = env.spawn_blocking("data", move || DataDir::open(&*files, &path, &node, boot)).join().await;
-    let path = options.data_dir.clone();
-    match opened.unwrap_or_else(|_| Err(LockError::File(std::io::ErrorKind::Interrupted.into()))) {
-        Ok(data) => Ok(data),
-        Err(LockError::Held(by)) => Err(StartError::InUse { path, by }),
-        Err(LockError::File(source)) => Err(StartError::DataDir { path, source }),
-    }
-}
-
-/// Finds out how agents can be confined, and logs it.
-fn sandboxes(supervisor: &Supervisor, options: &Options, sdk: &Path) -> Sandboxes {
-    let means = match options.sandbox {
-        SandboxMode::Off => Means::default(),
-        SandboxMode::BestEffort | SandboxMode::Required => options.sandbox_means.unwrap_or_else(|| supervisor.means()),
-    };
-    match options.sandbox {
-        SandboxMode::Off => info!("agents are not confined to the permissions of their contracts"),
-        SandboxMode::BestEffort => info!(%means, "agents are confined to the permissions that their contracts state"),
-        SandboxMode::Required => info!(%means, "all agents are confined to the permissions of their contracts"),
-    }
-    let programs = [options.atlas_program.clone().or_else(|| std::env::current_exe().ok()), Some(sdk.to_owned())];
-    // A place that no agent may write has to exist before the first agent starts.
-    let environments = options.environments.clone().filter(|path| std::fs::create_dir_all(path).is_ok());
-    let [scratch, work] = ["scratch", "work"].map(|name| options.data_dir.join(name));
-    for folder in [&scratch, &work, &options.data_dir.join("mcp")] {
-        // Left by an earlier process.
-        let _ = folder::remove(folder);
-    }
-    Sandboxes {
-        mode: options.sandbox,
-        means,
-        // Fails only without a working directory.
-        hidden: options.hidden().filter_map(|path| std::path::absolute(path).ok()).collect(),
-        home: std::env::var_os("HOME").map(PathBuf::from),
-        visible: programs
-            .into_iter()
-            .chain([environments])
-            .flatten()
-            .filter_map(|path| path.canonicalize().ok())
-            .collect(),
-        scratch_bytes: options.sandbox_scratch_bytes,
-        processes_max: options.sandbox_processes,
-        scratch,
-        work,
-        all_gpus: !options.hardware_checks,
-    }
-}
-
-/// Keeps packages, Python environments and programs from agents that have the rights of the worker, as far as the machine can.
-fn keep_code(supervisor: &mut Supervisor, options: &Options, sandboxes: &Sandboxes) {
-    let own = ["packages", "environments"].map(|name| options.data_dir.join(name));
-    for folder in own.iter().chain([&sandboxes.work]) {
-        // Where one cannot be made, nothing can be started later.
-        let _ = std::fs::create_dir_all(folder);
-    }
-    let code: Vec<PathBuf> = own.into_iter().chain(sandboxes.visible.iter().cloned()).collect();
-    match supervisor.keep(&code, &sandboxes.work) {
-        true => info!("packages are read-only for all agents"),
-        false => {
-            info!("packages are read-only for confined agents; the others run from copies, and packages are checked")
-        }
-    }
-}
-
 /// Asks the driver for the health of the GPUs and tells the pump when it changed.
 struct GpuWatch {
     env: Env,
@@ -351,22 +265,6 @@ impl GpuWatch {
     }
 }
 
-/// Sets up control groups and logs which limits of contracts are enforced.
-fn open_groups(supervisor: &mut Supervisor, options: &Options) {
-    let reasons = supervisor.open_groups(&options.cgroup, &options.node, &options.data_dir);
-    let groups = supervisor.groups().unwrap_or_else(|| "none".to_owned());
-    if reasons.is_empty() {
-        info!("limits of contracts that cgroups enforce: {groups}");
-        return;
-    }
-    let reasons = reasons.join("; ");
-    let consequence = "without a cgroup, memory is limited by rlimit and CPU is not limited";
-    match options.cgroup {
-        Cgroup::Under(_) => warn!("limits of contracts that cgroups enforce: {groups} ({reasons}); {consequence}"),
-        _ => info!("limits of contracts that cgroups enforce: {groups} ({reasons}); {consequence}"),
-    }
-}
-
 /// The authorities that sign the certificates of MCP servers and models.
 fn trust(options: &Options, env: &Env) -> Result<Trust, StartError> {
     let Some(path) = &options.ca_file else { return Ok(Trust::default()) };
@@ -376,62 +274,34 @@ fn trust(options: &Options, env: &Env) -> Result<Trust, StartError> {
     Trust::with(&pem).map_err(|error| failed(error.into()))
 }
 
-fn prepare(options: &Options, sdk: PathBuf, sandboxes: Sandboxes) -> Result<(Arc<Settings>, Inventory), StartError> {
-    let mut inventory = atlas_inventory::probe(&options.declared, &*options.gpus).map_err(StartError::Inventory)?;
-    let atlas_program = options.atlas_program.clone();
-    let atlas_program = atlas_program.or_else(|| std::env::current_exe().ok()).unwrap_or_default();
-    let level = match sandboxes.mode {
-        SandboxMode::Off => None,
-        SandboxMode::BestEffort | SandboxMode::Required => Some(sandboxes.means.level()),
-    };
-    let passed = environment(&options.agent_environment);
-    let settings = Arc::new(Settings {
-        output_bytes_max: options.output_bytes_max,
-        stderr_bytes_max: options.stderr_bytes_max,
-        log_bytes_max: options.log_bytes_max,
-        shutdown_timeout: options.shutdown_timeout,
-        warmup_timeout: options.warmup_timeout.map(Micros::from),
-        atlas_program,
-        python: Finder::new(options.python.clone()),
-        sdk,
-        environment: passed.clone(),
-        pip_environment: pip_environment(options),
-        declared: inventory.declared,
-        unchecked: !options.hardware_checks,
-        slices: slices(&inventory),
-        sandboxes,
-        containers: Containers::new(options, &passed),
-        secrets: options.secrets.clone(),
-        inside: options.inside.clone(),
-        models: options.models.clone(),
-    });
-    inventory.unchecked = !options.hardware_checks;
-    inventory.places = options.places.unwrap_or_else(|| inventory.cores.max(4));
-    inventory.llm_places = options.llm_places;
-    inventory.labels.extend(level.map(|level| ("sandbox".to_owned(), level.to_owned())));
-    inventory.labels.extend(options.labels.clone());
-    Ok((settings, inventory))
-}
-
-/// Runs in the background, because with a version manager this takes longer than the rest of the start.
-fn find_python(env: &Env, settings: Arc<Settings>, news: mpsc::Sender<News>) {
-    env.spawn_blocking("find python", move || {
-        if let Err(why) = settings.python.get() {
-            warn!("{why}: jobs of Python agents run on other nodes");
-            // The queue has room: nothing else is sent before the first hello. Otherwise the next change of the inventory tells of it.
-            let _ = news.try_send(News::NoPython);
+/// Runs in the background, because with a version manager this takes longer than the rest of the start; for the same reason it waits until
+/// the node is connected.
+fn find_python(
+    env: &Env,
+    settings: Arc<Settings>,
+    news: mpsc::Sender<News>,
+    mut clients: watch::Receiver<Option<link::Client>>,
+) {
+    let own = env.clone();
+    drop(env.spawn("find python", async move {
+        // A node without any says so in its first hello.
+        if settings.python.is_installed() && clients.wait_for(Option::is_some).await.is_err() {
+            return;
         }
-    });
+        let found = own.spawn_blocking("find python", move || settings.python.get().map(|_| ()).map_err(str::to_owned));
+        if let Ok(Err(why)) = found.join().await {
+            warn!("{why}: jobs of Python agents run on other nodes");
+            // Nobody must know if the pump has ended.
+            let _ = news.send(News::NoPython).await;
+        }
+    }));
 }
-
-/// How long a start waits for a container engine. Later, the next hello tells of it.
-const ENGINE_PATIENCE: Duration = Duration::from_millis(250);
 
 /// How often a node without a container engine looks for one: it may be installed or started after the worker.
 const ENGINE_EVERY: Duration = Duration::from_secs(60);
 
 /// Searches for a container engine, in the background if that takes a while.
-async fn find_engine(shared: &Shared, news: &mpsc::Sender<News>) {
+async fn find_engine(shared: &Shared, news: &mpsc::Sender<News>, patience: Duration) {
     let (own, news) = (shared.clone(), news.clone());
     let (found, waits) = tokio::sync::oneshot::channel::<()>();
     drop(shared.env.spawn("find container engine", async move {
@@ -452,23 +322,6 @@ async fn find_engine(shared: &Shared, news: &mpsc::Sender<News>) {
     tokio::select! {
         // The search has ended once.
         _ = waits => {}
-        () = shared.env.clock.sleep(ENGINE_PATIENCE) => {}
+        () = shared.env.clock.sleep(patience) => {}
     }
-}
-
-/// The unique ids of MIG slices by inventory index. A process can be confined to a slice only by this id.
-fn slices(inventory: &Inventory) -> BTreeMap<u32, String> {
-    let slices = inventory.gpus.iter().filter(|gpu| gpu.mig_profile.is_some());
-    slices.map(|gpu| (gpu.index, gpu.uuid.clone())).collect()
-}
-
-/// The environment of pip: the variables that every agent gets, and those for package sources.
-fn pip_environment(options: &Options) -> Vec<(OsString, OsString)> {
-    let own = std::env::vars_os().filter(|(name, _)| name.as_encoded_bytes().starts_with(b"PIP_"));
-    environment(&[]).into_iter().chain(own).chain(options.pip_environment.iter().cloned()).collect()
-}
-
-fn environment(more: &[String]) -> Vec<(OsString, OsString)> {
-    let names = PASSED.iter().copied().chain(more.iter().map(String::as_str));
-    names.filter_map(|name| Some((name.into(), std::env::var_os(name)?))).collect()
 }

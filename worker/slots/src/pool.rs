@@ -1,7 +1,7 @@
 //! Slots: busy with an attempt, or idle and warm for the next one of the same kind. Together they hold no more memory and GPU
 //! memory than the node has.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use atlas_types::{Allocation, Assignment, Bounds, Digest, FencingToken, Namespace};
@@ -34,6 +34,19 @@ impl SlotKey {
     }
 }
 
+/// How long a slot stays idle beyond those that are kept warm. Under load the next attempt comes at once, and a process that ends between
+/// two attempts makes the second a cold one.
+const SPARE_KEPT: Duration = Duration::from_secs(1);
+
+/// How long a slot has nothing to do.
+#[derive(Debug, Clone, Copy)]
+struct Idle {
+    since: Duration,
+    until: Duration,
+    /// Beyond the slots that are kept warm.
+    is_spare: bool,
+}
+
 #[derive(Debug)]
 enum Use {
     /// Kept for an attempt that has not started; since when its process is idle, if it has one.
@@ -41,9 +54,7 @@ enum Use {
         idle_since: Option<Duration>,
     },
     Busy(FencingToken),
-    Idle {
-        since: Duration,
-    },
+    Idle(Idle),
     /// Shuts down; its process may still be there.
     Leaving,
 }
@@ -61,6 +72,8 @@ struct Slot {
 pub(crate) struct Pool {
     next: u64,
     slots: BTreeMap<SlotId, Slot>,
+    /// When each idle slot becomes too old.
+    expiries: BTreeSet<(Duration, SlotId)>,
     room: Room,
     warm_pool_size: u32,
     idle_timeout: Duration,
@@ -71,6 +84,7 @@ impl Pool {
         Self {
             next: 1,
             slots: BTreeMap::new(),
+            expiries: BTreeSet::new(),
             room: Room::of(&options.inventory),
             warm_pool_size: options.warm_pool_size,
             idle_timeout: options.idle_timeout,
@@ -83,11 +97,12 @@ impl Pool {
         let (key, holds) = (SlotKey::of(assignment), &assignment.allocation);
         let idle =
             self.slots.iter_mut().filter(|(_, slot)| slot.key == key).filter_map(|(&id, slot)| match slot.used {
-                Use::Idle { since } => Some((since, id, slot)),
+                Use::Idle(idle) => Some((idle, id, slot)),
                 Use::Reserved { .. } | Use::Busy(_) | Use::Leaving => None,
             });
-        if let Some((since, id, slot)) = idle.max_by_key(|&(since, id, _)| (since, id)) {
-            slot.used = Use::Reserved { idle_since: Some(since) };
+        if let Some((idle, id, slot)) = idle.max_by_key(|&(idle, id, _)| (idle.since, id)) {
+            slot.used = Use::Reserved { idle_since: Some(idle.since) };
+            self.expiries.remove(&(idle.until, id));
             return Some(id);
         }
         let held = self.slots.values().map(|slot| &slot.holds);
@@ -134,16 +149,24 @@ impl Pool {
                 self.slots.remove(&id);
                 false
             }
-            Some(Use::Busy(_) | Use::Idle { .. } | Use::Leaving) | None => false,
+            Some(Use::Busy(_) | Use::Idle(_) | Use::Leaving) | None => false,
         }
     }
 
-    /// Ends the use of a slot. Returns true if its process must be shut down: usable, but there are enough idle ones.
+    /// Ends the use of a slot. Returns true if its process must be shut down: usable, but no idle ones are kept.
     pub(crate) fn release(&mut self, id: SlotId, usable: bool, now: Duration) -> bool {
-        let Some(key) = self.slots.get(&id).map(|slot| slot.key.clone()) else { return false };
-        let keep = usable && self.idle_of(&key) < self.warm_pool_size;
+        let Some(slot) = self.slots.get(&id) else { return false };
+        let kept =
+            |other: &Slot| matches!(other.used, Use::Idle(Idle { is_spare: false, .. })) && other.key == slot.key;
+        let is_spare = self.slots.values().filter(|other| kept(other)).count() >= self.warm_pool_size as usize;
+        let keep = usable && self.warm_pool_size > 0;
+        let lasts = if is_spare { SPARE_KEPT.min(self.idle_timeout) } else { self.idle_timeout };
+        let idle = Idle { since: now, until: now + lasts, is_spare };
         if let Some(slot) = self.slots.get_mut(&id) {
-            slot.used = if keep { Use::Idle { since: now } } else { Use::Leaving };
+            slot.used = if keep { Use::Idle(idle) } else { Use::Leaving };
+        }
+        if keep {
+            self.expiries.insert((idle.until, id));
         }
         usable && !keep
     }
@@ -157,7 +180,8 @@ impl Pool {
     pub(crate) fn leave(&mut self, id: SlotId) -> Option<Digest> {
         let slot = self.slots.get_mut(&id)?;
         match &mut slot.used {
-            Use::Idle { .. } => {
+            Use::Idle(idle) => {
+                self.expiries.remove(&(idle.until, id));
                 slot.used = Use::Leaving;
                 Some(slot.key.digest)
             }
@@ -179,31 +203,23 @@ impl Pool {
 
     /// Idle slots that are too old at `now`; with `all`, every idle slot.
     pub(crate) fn expired(&self, now: Duration, all: bool) -> Vec<SlotId> {
-        let old = self.idle().filter(|(.., since)| all || *since + self.idle_timeout <= now);
-        old.map(|(id, ..)| id).collect()
+        self.expiries.iter().take_while(|(until, _)| all || *until <= now).map(|&(_, id)| id).collect()
     }
 
     /// When the oldest idle slot becomes too old.
     pub(crate) fn next_expiry(&self) -> Option<Duration> {
-        self.idle().map(|(.., since)| since).min().map(|since| since + self.idle_timeout)
+        self.expiries.first().map(|&(until, _)| until)
     }
 
     /// Idle slots of one package, over all namespaces and devices.
     pub(crate) fn idle_of_digest(&self, digest: Digest) -> u32 {
-        self.count_idle(|slot| slot.key.digest == digest)
-    }
-
-    fn idle_of(&self, key: &SlotKey) -> u32 {
-        self.count_idle(|slot| slot.key == *key)
-    }
-
-    fn count_idle(&self, wanted: impl Fn(&Slot) -> bool) -> u32 {
-        u32::try_from(self.idle().filter(|(_, slot, _)| wanted(slot)).count()).unwrap_or(u32::MAX)
+        let idle = self.idle().filter(|(_, slot, _)| slot.key.digest == digest);
+        u32::try_from(idle.count()).unwrap_or(u32::MAX)
     }
 
     fn idle(&self) -> impl Iterator<Item = (SlotId, &Slot, Duration)> {
         self.slots.iter().filter_map(|(&id, slot)| match slot.used {
-            Use::Idle { since } => Some((id, slot, since)),
+            Use::Idle(idle) => Some((id, slot, idle.since)),
             Use::Reserved { .. } | Use::Busy(_) | Use::Leaving => None,
         })
     }
@@ -212,7 +228,7 @@ impl Pool {
     pub(crate) fn busy(&self) -> Vec<FencingToken> {
         let token = |slot: &Slot| match slot.used {
             Use::Busy(token) => Some(token),
-            Use::Reserved { .. } | Use::Idle { .. } | Use::Leaving => None,
+            Use::Reserved { .. } | Use::Idle(_) | Use::Leaving => None,
         };
         self.slots.values().filter_map(token).collect()
     }

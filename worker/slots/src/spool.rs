@@ -1,6 +1,6 @@
 //! Log lines and progress of running attempts, kept until the leader has them.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use atlas_types::{Attempt, FencingToken, JobId, StreamEvent};
 
@@ -22,6 +22,10 @@ pub struct Spool {
     events_max: usize,
     bytes_max: usize,
     attempts: BTreeMap<FencingToken, Spooled>,
+    /// The attempts with events that were not sent on this connection.
+    unsent: BTreeSet<FencingToken>,
+    /// The attempts that say no more, and whose events are not acknowledged.
+    closed: BTreeSet<FencingToken>,
 }
 
 #[derive(Debug)]
@@ -33,8 +37,6 @@ struct Spooled {
     unsent: u64,
     bytes: usize,
     events: VecDeque<StreamEvent>,
-    /// The attempt says no more: forget it once all is acknowledged.
-    closed: bool,
 }
 
 impl Spool {
@@ -43,12 +45,18 @@ impl Spool {
 
     /// A spool that keeps at most so many events and so many bytes of text for each attempt.
     pub fn new(events_max: usize, bytes_max: usize) -> Self {
-        Self { events_max: events_max.max(1), bytes_max, attempts: BTreeMap::new() }
+        Self {
+            events_max: events_max.max(1),
+            bytes_max,
+            attempts: BTreeMap::new(),
+            unsent: BTreeSet::new(),
+            closed: BTreeSet::new(),
+        }
     }
 
     /// Begins an attempt's stream, unless it has begun.
     pub fn open(&mut self, job: JobId, attempt: Attempt, token: FencingToken) {
-        let begun = || Spooled { job, attempt, next: 1, unsent: 1, bytes: 0, events: VecDeque::new(), closed: false };
+        let begun = || Spooled { job, attempt, next: 1, unsent: 1, bytes: 0, events: VecDeque::new() };
         self.attempts.entry(token).or_insert_with(begun);
     }
 
@@ -62,12 +70,15 @@ impl Spool {
         while spooled.events.len() > self.events_max || (spooled.bytes > self.bytes_max && spooled.events.len() > 1) {
             spooled.bytes -= spooled.events.pop_front().map_or(0, |event| event.text.len());
         }
+        self.unsent.insert(token);
     }
 
     /// What was not sent on this connection, for each attempt at most `events_max` events and, but for the first, `bytes_max` bytes.
     pub fn take_unsent(&mut self, events_max: usize, bytes_max: usize) -> Vec<Batch> {
         let mut batches = Vec::new();
-        for spooled in self.attempts.values_mut() {
+        let attempts = &mut self.attempts;
+        self.unsent.retain(|token| {
+            let Some(spooled) = attempts.get_mut(token) else { return false };
             // Numbers rise, so that what was sent is a prefix.
             let sent = spooled.events.partition_point(|event| event.number < spooled.unsent);
             let mut bytes = 0;
@@ -81,37 +92,56 @@ impl Spool {
                 spooled.unsent = last.number + 1;
                 batches.push(Batch { job: spooled.job, attempt: spooled.attempt, events });
             }
-        }
+            spooled.events.back().is_some_and(|event| event.number >= spooled.unsent)
+        });
         batches
     }
 
-    /// The attempt says no more.
+    /// The attempt says no more. It is forgotten once all is acknowledged.
     pub fn close(&mut self, token: FencingToken) {
-        if let Some(spooled) = self.attempts.get_mut(&token) {
-            spooled.closed = true;
+        match self.attempts.get(&token) {
+            Some(spooled) if spooled.events.is_empty() => self.discard(token),
+            Some(_) => {
+                self.closed.insert(token);
+            }
+            None => {}
         }
-        self.forget_done();
+        // A leader that never acknowledges must not fill this node's memory with the words of ended attempts.
+        if self.closed.len() > Self::CLOSED_MAX
+            && let Some(&oldest) = self.closed.first()
+        {
+            self.discard(oldest);
+        }
     }
 
     /// The attempt's lease is over: its lines are no longer needed.
     pub fn discard(&mut self, token: FencingToken) {
         self.attempts.remove(&token);
+        self.unsent.remove(&token);
+        self.closed.remove(&token);
     }
 
     /// The leader has everything up to `number`.
     pub fn acknowledge(&mut self, job: JobId, attempt: Attempt, number: u64) {
-        for spooled in self.attempts.values_mut().filter(|s| s.job == job && s.attempt == attempt) {
+        let mut done = Vec::new();
+        for (&token, spooled) in self.attempts.iter_mut().filter(|(_, s)| s.job == job && s.attempt == attempt) {
             while spooled.events.front().is_some_and(|event| event.number <= number) {
                 spooled.bytes -= spooled.events.pop_front().map_or(0, |event| event.text.len());
             }
+            if spooled.events.is_empty() && self.closed.contains(&token) {
+                done.push(token);
+            }
         }
-        self.forget_done();
+        done.into_iter().for_each(|token| self.discard(token));
     }
 
     /// A new connection: everything that is not acknowledged is sent again.
     pub fn resend(&mut self) {
-        for spooled in self.attempts.values_mut() {
+        for (&token, spooled) in &mut self.attempts {
             spooled.unsent = 1;
+            if !spooled.events.is_empty() {
+                self.unsent.insert(token);
+            }
         }
     }
 
@@ -123,16 +153,6 @@ impl Spool {
     /// True if nothing is kept.
     pub fn is_empty(&self) -> bool {
         self.attempts.is_empty()
-    }
-
-    fn forget_done(&mut self) {
-        self.attempts.retain(|_, spooled| !spooled.closed || !spooled.events.is_empty());
-        // A leader that never acknowledges must not fill this node's memory with the words of ended attempts.
-        let closed = self.attempts.iter().filter(|(_, spooled)| spooled.closed).map(|(&token, _)| token);
-        let surplus: Vec<_> = closed.clone().take(closed.count().saturating_sub(Self::CLOSED_MAX)).collect();
-        for token in surplus {
-            self.attempts.remove(&token);
-        }
     }
 }
 
@@ -165,6 +185,20 @@ mod tests {
         assert_eq!(spool.len(), 1);
         spool.acknowledge(JobId(1), Attempt(1), 2);
         assert!(spool.is_empty());
+    }
+
+    #[test]
+    fn so_many_ended_attempts_are_kept_for_a_leader_that_acknowledges_none() {
+        let mut spool = Spool::new(10, 1_000);
+        for token in 0..=Spool::CLOSED_MAX as u64 {
+            spool.open(JobId(token), Attempt(1), FencingToken(token));
+            spool.push(FencingToken(token), line("a"));
+            spool.close(FencingToken(token));
+        }
+        assert_eq!(spool.len(), Spool::CLOSED_MAX);
+        spool.acknowledge(JobId(0), Attempt(1), 1);
+        spool.acknowledge(JobId(1), Attempt(1), 1);
+        assert_eq!(spool.len(), Spool::CLOSED_MAX - 1);
     }
 
     #[test]

@@ -89,19 +89,50 @@ pub(crate) struct Spawn<'a> {
     pub(crate) after: Vec<OsString>,
 }
 
+/// The program of supervisors. It is started also to find out what this machine offers.
+#[derive(Debug, Clone)]
+pub(crate) struct SupervisorProgram(PathBuf);
+
+impl SupervisorProgram {
+    /// This program, or the one that is `chosen` if this one cannot be a supervisor (tests).
+    pub(crate) fn new(chosen: Option<&Path>) -> Result<Self, SupervisorError> {
+        match chosen {
+            Some(program) => Ok(Self(program.to_owned())),
+            None if supervisor::capable() => std::env::current_exe().map(Self).map_err(|_| SupervisorError::NotCapable),
+            None => Err(SupervisorError::NotCapable),
+        }
+    }
+
+    /// What this machine offers for sandboxes. Blocks.
+    pub(crate) fn means(&self) -> Means {
+        let mut probe = Command::new(&self.0);
+        probe.args([ARGUMENT, "means"]).env_clear().stdin(Stdio::null()).stderr(Stdio::null());
+        let told = probe.output().ok().filter(|output| output.status.success());
+        told.and_then(|output| serde_json::from_slice(&output.stdout).ok()).unwrap_or_default()
+    }
+
+    /// Sets up control groups of the worker `node` for trees with limits, as far as the machine permits. Also returns why
+    /// some limits are not enforced. Blocks.
+    pub(crate) fn groups(&self, choice: &Cgroup, node: &NodeId, data_dir: &Path) -> (Groups, Vec<String>) {
+        let enters = |entrances: Vec<File>| {
+            let numbers: Vec<String> = entrances.iter().map(|file| file.as_raw_fd().to_string()).collect();
+            let mut probe = Command::new(&self.0);
+            probe.args([ARGUMENT, "enter", &numbers.join(",")]).env_clear();
+            probe.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+            pre_exec::inherit(&mut probe, entrances.iter().map(AsRawFd::as_raw_fd).collect());
+            probe.status().is_ok_and(|status| status.success())
+        };
+        Groups::open(choice, node, data_dir, enters)
+    }
+}
+
 impl Supervisor {
-    /// Determines the strictest way of containment, unless one is `wanted`. `program` replaces this program as the
-    /// supervisor if this one cannot be a supervisor (tests).
+    /// Determines the strictest way of containment, unless one is `wanted`. Blocks.
     pub(crate) fn probe(
         env: Env,
-        program: Option<&Path>,
+        SupervisorProgram(program): SupervisorProgram,
         wanted: Option<Confinement>,
     ) -> Result<Self, SupervisorError> {
-        let program = match program {
-            Some(program) => program.to_owned(),
-            None if supervisor::capable() => std::env::current_exe().map_err(|_| SupervisorError::NotCapable)?,
-            None => return Err(SupervisorError::NotCapable),
-        };
         let works = |confinement: &Confinement| {
             let mut probe = Command::new(&program);
             probe.args([ARGUMENT, "probe", confinement.as_str()]).env_clear();
@@ -142,28 +173,9 @@ impl Supervisor {
         &self.exposure
     }
 
-    /// What this machine offers for sandboxes. Blocks.
-    pub(crate) fn means(&self) -> Means {
-        let mut probe = Command::new(&self.program);
-        probe.args([ARGUMENT, "means"]).env_clear().stdin(Stdio::null()).stderr(Stdio::null());
-        let told = probe.output().ok().filter(|output| output.status.success());
-        told.and_then(|output| serde_json::from_slice(&output.stdout).ok()).unwrap_or_default()
-    }
-
-    /// Sets up control groups of the worker `node` for trees with limits, as far as the machine permits. Returns why
-    /// some limits are not enforced. Blocks.
-    pub(crate) fn open_groups(&mut self, choice: &Cgroup, node: &NodeId, data_dir: &Path) -> Vec<String> {
-        let enters = |entrances: Vec<File>| {
-            let numbers: Vec<String> = entrances.iter().map(|file| file.as_raw_fd().to_string()).collect();
-            let mut probe = Command::new(&self.program);
-            probe.args([ARGUMENT, "enter", &numbers.join(",")]).env_clear();
-            probe.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-            pre_exec::inherit(&mut probe, entrances.iter().map(AsRawFd::as_raw_fd).collect());
-            probe.status().is_ok_and(|status| status.success())
-        };
-        let (groups, reasons) = Groups::open(choice, node, data_dir, enters);
+    /// Limits trees by these control groups from now on.
+    pub(crate) fn limit_by(&mut self, groups: Groups) {
         self.groups = groups;
-        reasons
     }
 
     /// The limits that control groups enforce, as text. None if they enforce no limit.

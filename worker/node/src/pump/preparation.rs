@@ -25,7 +25,7 @@ impl Pump {
         if let Some(work) = self.prepared.remove(&token).flatten() {
             return self.begin(place, work);
         }
-        match self.at_hand(assignment) {
+        match self.at_hand(assignment, place.warm) {
             Ok(work) => self.begin(place, work),
             Err(assignment) => self.fetch(assignment),
         }
@@ -34,7 +34,7 @@ impl Pump {
     /// Prepares an attempt whose start is committed afterwards.
     pub(super) fn prepare(&mut self, assignment: Box<Assignment>) {
         let token = assignment.token;
-        match self.at_hand(assignment) {
+        match self.at_hand(assignment, false) {
             Ok(work) => {
                 self.prepared.insert(token, Some(work));
                 self.step_later(Input::Prepared { token });
@@ -77,13 +77,13 @@ impl Pump {
     }
 
     /// The work of an attempt, if everything is available.
-    fn at_hand(&self, assignment: Box<Assignment>) -> Result<Arc<Work>, Box<Assignment>> {
+    fn at_hand(&self, assignment: Box<Assignment>, warm: bool) -> Result<Arc<Work>, Box<Assignment>> {
         let inline = |payload: &Payload| match &payload.body {
             PayloadBody::Inline(bytes) => Some(Arc::clone(bytes)),
             PayloadBody::Artifact { .. } => None,
         };
         let context = assignment.context.as_ref().map(inline);
-        match (self.packages.ready(assignment.digest), inline(&assignment.input), context) {
+        match (self.packages.ready(assignment.digest, warm), inline(&assignment.input), context) {
             (_, _, Some(None)) => Err(assignment),
             (Some(agent), Some(input), context) => {
                 let agent = agent.within(assignment.attachments.bounds());

@@ -53,27 +53,37 @@ fn slots_are_told_apart_by_package_and_device() {
 }
 
 #[test]
-fn only_so_many_idle_slots_are_kept() {
+fn only_so_many_idle_slots_are_kept_for_long() {
     check(
-        "connect; welcome; grant 1; grant 2; grant 3; done 1; done 2; done 3",
+        "connect; welcome; grant 1; grant 2; grant 3; done 1; done 2; done 3; grant 4; done 4; ack 1; ack 2; ack 3; ack 4; lost; +1",
         &expect![[r#"
-        connect
-            hello []
-        welcome
-        grant 1
-            start 1 slot=1 cold
-        grant 2
-            start 2 slot=2 cold
-        grant 3
-            start 3 slot=3 cold
-        done 1
-            report 1: 1 completed idle=1
-        done 2
-            report 2: 2 completed idle=2
-        done 3
-            evict 3
-            report 3: 3 completed idle=2
-    "#]],
+            connect
+                hello []
+            welcome
+            grant 1
+                start 1 slot=1 cold
+            grant 2
+                start 2 slot=2 cold
+            grant 3
+                start 3 slot=3 cold
+            done 1
+                report 1: 1 completed idle=1
+            done 2
+                report 2: 2 completed idle=2
+            done 3
+                report 3: 3 completed idle=3
+            grant 4
+                start 4 slot=3 warm
+            done 4
+                report 4: 4 completed idle=3
+            ack 1
+            ack 2
+            ack 3
+            ack 4
+            lost
+            +1
+                evict 3
+        "#]],
     );
 }
 
