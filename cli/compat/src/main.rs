@@ -77,9 +77,6 @@ enum Verb {
     Security(security::Verb),
 }
 
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
 /// Runs one command line: 0 done, 1 refused with a text on stderr, 2 wrong use.
 fn main() -> ExitCode {
     atlas_dev::run_if_asked();
@@ -87,6 +84,7 @@ fn main() -> ExitCode {
         return code;
     }
     atlas_env::no_huge_pages();
+    atlas_env::know_start_memory(atlas_heap::give_back);
     if let Err(error) = atlas_env::no_core_dumps() {
         #[expect(clippy::print_stderr, reason = "nothing else is set up to print an error")]
         {

@@ -48,7 +48,8 @@ impl Member {
         let mut options = settings.controller(data_dir)?;
         (options.http, options.grpc, options.peer) = (http, workers, Some(peers));
         (options.name, options.join, options.token) = (Some(name), join, token);
-        let controller = Controller::start(options, env).await.map_err(DevStartError::Controller)?;
+        let controller = Controller::start(options, env.clone()).await.map_err(DevStartError::Controller)?;
+        drop(env.free_start_memory());
         Ok(Self::Controller(Box::new(controller)))
     }
 
@@ -61,7 +62,9 @@ impl Member {
         env: Env,
     ) -> Result<Self, DevStartError> {
         let options = settings.worker(node, controllers, data_dir)?;
-        Ok(Self::Worker(Box::new(Worker::start(options, env).await.map_err(DevStartError::Worker)?)))
+        let worker = Worker::start(options, env.clone()).await.map_err(DevStartError::Worker)?;
+        drop(env.free_start_memory());
+        Ok(Self::Worker(Box::new(worker)))
     }
 
     /// Completes with the reason when the member cannot continue.

@@ -6,11 +6,9 @@ use anyhow::Context as _;
 use atlas_controller::{Controller, StartError, command, load};
 use atlas_env::Env;
 
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
 fn main() -> ExitCode {
     atlas_env::no_huge_pages();
+    atlas_env::know_start_memory(atlas_heap::give_back);
     match run() {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
@@ -71,6 +69,7 @@ fn run() -> anyhow::Result<()> {
             controller = Controller::start(loaded.options, env.clone()) => controller?,
             () = &mut stop => return Ok(()),
         };
+        drop(env.free_start_memory());
         let failure = tokio::select! {
             reason = controller.failed() => Some(reason),
             () = &mut stop => None,

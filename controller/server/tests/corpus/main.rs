@@ -19,9 +19,8 @@ use client::{Reply, Server};
 use measure::Gauge;
 use write::{Case, Expect, Kind};
 
-/// The controller's.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+// The controller's allocator.
+use atlas_heap as _;
 
 /// How often a case may be tried until its time is within the bound: a background task may have run beside it.
 const TRIES: usize = 3;
