@@ -8,7 +8,7 @@ use std::time::Duration;
 use atlas_controller::{CompatibleMcp, Controller};
 use atlas_env::Env;
 use atlas_types::{IdError, NodeEpoch, NodeId};
-use atlas_worker::Worker;
+use atlas_worker::{PreparedWorker, Worker};
 
 use crate::sealing::SealingKey;
 use crate::{DataDir, DataError, DevSettings, Ports, SettingsError};
@@ -33,6 +33,8 @@ pub struct Options {
     pub warm_pool_size: Option<u32>,
     /// If false, the demands of jobs are not checked against this machine's hardware, regardless of the settings.
     pub hardware_checks: bool,
+    /// If false, the start does not wait for a container engine: a few moments later, the node tells of one that answers.
+    pub waits_for_engine: bool,
     /// Enables the in-process provider that does nothing, for benchmarks.
     pub noop: bool,
     /// The MCP server that is compatible with Atlas for Python; none as the settings say.
@@ -50,6 +52,7 @@ impl Options {
             places: None,
             warm_pool_size: None,
             hardware_checks: true,
+            waits_for_engine: true,
             noop: false,
             compatible: None,
         }
@@ -89,7 +92,7 @@ pub struct Cluster {
 }
 
 impl Cluster {
-    /// Starts the controller, then the worker, which registers at it. Needs the async runtime from [`runtime`].
+    /// Starts the controller and the worker, which registers at it. Needs the async runtime from [`runtime`].
     pub async fn start(options: Options, env: Env) -> Result<Self, DevStartError> {
         let data = match &options.data {
             Some(path) => DataDir::kept(path)?,
@@ -107,10 +110,6 @@ impl Cluster {
         if let Some(compatible) = options.compatible {
             controller.compatible = compatible;
         }
-        let controller = Controller::start(controller, env.clone()).await.map_err(DevStartError::Controller)?;
-        let address = controller.grpc_addr().to_string();
-        let before = epoch(&controller, &node);
-        worker.controllers = vec![address];
         worker.noop |= options.noop;
         // The controller's data, and its key of secrets.
         worker.sandbox_hidden.push(data.path().to_owned());
@@ -118,7 +117,21 @@ impl Cluster {
         worker.environments = worker.environments.or_else(atlas_worker::shared_environments);
         worker.places = options.places.or(worker.places);
         worker.warm_pool_size = options.warm_pool_size.unwrap_or(worker.warm_pool_size);
-        let worker = match Worker::start(worker, env.clone()).await {
+        if !options.waits_for_engine {
+            worker.engine_patience = Duration::ZERO;
+        }
+        // What the worker finds out about the machine does not depend on the controller.
+        let prepared = env.spawn("prepare worker", PreparedWorker::open(worker, env.clone()));
+        let controller = Controller::start(controller, env.clone()).await;
+        let prepared = prepared.join().await;
+        let controller = controller.map_err(DevStartError::Controller)?;
+        let before = epoch(&controller, &node);
+        let connected = match prepared {
+            Ok(Ok(prepared)) => prepared.connect(vec![controller.grpc_addr().to_string()]).await,
+            Ok(Err(error)) => Err(error),
+            Err(_) => Err(atlas_worker::StartError::Interrupted),
+        };
+        let worker = match connected {
             Ok(worker) => worker,
             Err(error) => {
                 controller.shutdown().await;
@@ -130,6 +143,7 @@ impl Cluster {
             cluster.shutdown().await;
             return Err(DevStartError::NotRegistered { within: REGISTERED_WITHIN });
         }
+        drop(env.free_start_memory());
         Ok(cluster)
     }
 

@@ -15,12 +15,13 @@ use std::path::{Path, PathBuf};
 
 use atlas_api::types::Node;
 use atlas_dev::{Cluster, DataError, DevSettings, PortError, Ports};
-use atlas_env::Env;
+use atlas_env::{Env, Task};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::answers;
 use crate::client::Client;
 use crate::command::dev::agents::Watch;
+use crate::command::dev::models::LocalModel;
 use crate::command::import;
 use crate::context::Context;
 use crate::exit::Exit;
@@ -116,10 +117,11 @@ async fn serve(context: &Context, options: &Options, env: Env) -> Result<Exit, F
     let (mut interrupt, mut terminate) = (watch(SignalKind::interrupt())?, watch(SignalKind::terminate())?);
     let deployment = options.agents_yaml.as_deref().map(Deployment::open).transpose()?;
     let wanted = cluster_options(options, deployment.as_ref())?;
+    let models = env.spawn("look for models", models::find());
     let cluster = Cluster::start(wanted, env.clone()).await.map_err(|error| refusal(&error))?;
     let client = Client::new(&format!("http://{}", cluster.http()))?;
     let ended = tokio::select! {
-        ended = attend(context, options, deployment.as_ref(), &env, &cluster, &client) => ended,
+        ended = attend(context, options, deployment.as_ref(), &env, (&cluster, &client), models) => ended,
         () = asked_to_stop(&mut interrupt, &mut terminate) => {
             context.note("stopping");
             Ok(Exit::Done)
@@ -152,8 +154,8 @@ async fn attend(
     options: &Options,
     deployment: Option<&Deployment>,
     env: &Env,
-    cluster: &Cluster,
-    client: &Client,
+    (cluster, client): (&Cluster, &Client),
+    models: Task<Vec<LocalModel>>,
 ) -> Result<Exit, Failure> {
     let node = own_node(client, cluster).await?;
     let mut watch = Watch::new(&options.agents);
@@ -169,7 +171,8 @@ async fn attend(
     }
     let registered = client.get(&["api", "agents"], &[("all", "false")]).await?;
     let known = registered.as_array().map_or(0, Vec::len);
-    let models = models::find().await;
+    // Without an answer the runtime is being stopped.
+    let models = models.join().await.unwrap_or_default();
     banner::print(context, options, cluster, &node, known, &models, env.clock.monotonic());
     if options.demo {
         let fell_short = demo::run(context, client, env).await;
@@ -181,9 +184,10 @@ async fn attend(
         }
         context.note(&format!("\nAtlas keeps running at {}; press Ctrl-C to stop.", client.base()));
     }
+    let mut failed = std::pin::pin!(cluster.failed());
     loop {
         tokio::select! {
-            reason = cluster.failed() => {
+            reason = &mut failed => {
                 return Err(Failure::new("E0109", Exit::Short, format!("the cluster stopped: {reason}")));
             }
             () = env.clock.sleep(LOOK_INTERVAL) => if deployment.is_none() {
@@ -209,7 +213,7 @@ fn cluster_options(options: &Options, deployment: Option<&Deployment>) -> Result
             settings.default_controller("mcp-public-url", &format!("http://{}:{}", deployment.host, options.port));
         }
     }
-    Ok(atlas_dev::Options { data, node, settings, ..atlas_dev::Options::new(ports) })
+    Ok(atlas_dev::Options { data, node, settings, waits_for_engine: false, ..atlas_dev::Options::new(ports) })
 }
 
 fn refusal(error: &atlas_dev::DevStartError) -> Failure {

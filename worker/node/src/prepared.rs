@@ -62,7 +62,10 @@ impl PreparedWorker {
         let opened = env.spawn_blocking("results", move || Results::open(files, &at, &node, data.lock)).join().await;
         let opened = opened.unwrap_or_else(|_| Err(std::io::ErrorKind::Interrupted.into()));
         let (results, earlier) = opened.map_err(|source| StartError::DataDir { path: path(), source })?;
-        let (settings, inventory) = prepare(&options, sdk, sandboxes)?;
+        // A driver may take a while to answer.
+        let own = options.clone();
+        let probed = env.spawn_blocking("probe hardware", move || prepare(&own, sdk, sandboxes)).join().await;
+        let (settings, inventory) = probed.map_err(|_| StartError::Interrupted)??;
         Ok(Self { options, env, boot, previous: data.previous, supervisor, settings, inventory, results, earlier })
     }
 }
