@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 static ALLOCATIONS: AtomicU64 = AtomicU64::new(0);
 static BYTES: AtomicU64 = AtomicU64::new(0);
+static FREED: AtomicU64 = AtomicU64::new(0);
 
 /// The system's allocator, counted. A larger block in place of a smaller one counts as one allocation of the difference.
 struct Counting;
@@ -25,11 +26,13 @@ unsafe impl GlobalAlloc for Counting {
     }
 
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
+        FREED.fetch_add(layout.size() as u64, Relaxed);
         unsafe { System.dealloc(block, layout) }
     }
 
     unsafe fn realloc(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         count(size.saturating_sub(layout.size()));
+        FREED.fetch_add(layout.size().saturating_sub(size) as u64, Relaxed);
         unsafe { System.realloc(block, layout, size) }
     }
 }
@@ -42,4 +45,10 @@ fn count(bytes: usize) {
 /// How often this program has allocated, and how many bytes.
 pub(crate) fn counted() -> (u64, u64) {
     (ALLOCATIONS.load(Relaxed), BYTES.load(Relaxed))
+}
+
+/// How many bytes this program has allocated and not freed.
+pub(crate) fn in_use() -> u64 {
+    let freed = FREED.load(Relaxed);
+    BYTES.load(Relaxed).saturating_sub(freed)
 }

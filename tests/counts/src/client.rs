@@ -5,6 +5,9 @@ use std::net::{SocketAddr, TcpStream};
 
 use anyhow::{Context as _, Result, ensure};
 
+/// The room for an answer.
+pub(crate) const ANSWER_BYTES: usize = 4 << 20;
+
 /// A connection that is kept.
 pub(crate) struct Client {
     stream: TcpStream,
@@ -21,7 +24,7 @@ impl Client {
     pub(crate) fn connect(address: SocketAddr) -> Result<Self> {
         let stream = TcpStream::connect(address)?;
         stream.set_nodelay(true)?;
-        Ok(Self { stream, answer: Vec::with_capacity(4 << 20) })
+        Ok(Self { stream, answer: Vec::with_capacity(ANSWER_BYTES) })
     }
 
     /// The body of the answer to a request. A status other than success is an error.

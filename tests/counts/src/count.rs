@@ -4,8 +4,8 @@ use std::fmt;
 
 use anyhow::{Result, bail, ensure};
 
-use crate::allocator::counted;
-use crate::client::{contains, request};
+use crate::allocator::{counted, in_use};
+use crate::client::{ANSWER_BYTES, contains, request};
 use crate::cluster::Counted;
 
 /// How many rounds are counted, and how many before them are not: connections, slots and caches are made in those.
@@ -34,13 +34,14 @@ impl fmt::Display for Cost {
 /// Counts what one of the things with a name costs.
 pub(crate) fn count(name: &str) -> Result<Cost> {
     let (request, times) = match name {
+        "idle" => return idle(),
         "job" => (request("POST", "/api/jobs?wait=30", b"{\"agent\":\"noop\",\"input\":{}}"), A_ROUND),
         "chain-step" => {
             let steps = ["{\"agent\":\"noop\"}"; STEPS].join(",");
             let body = format!("{{\"chain\":{{\"name\":\"steps\",\"steps\":[{steps}]}},\"input\":{{}}}}");
             (request("POST", "/api/chains?wait=30", body.as_bytes()), A_ROUND / STEPS)
         }
-        other => bail!("\"{other}\" is not counted: job or chain-step"),
+        other => bail!("\"{other}\" is not counted: idle, job or chain-step"),
     };
     rounds(|cluster| {
         for _ in 0..times {
@@ -50,6 +51,18 @@ pub(crate) fn count(name: &str) -> Result<Cost> {
         }
         Ok(())
     })
+}
+
+/// The memory of a cluster that has just started, and the entries of its log. A request takes some as well, so the least is what counts.
+fn idle() -> Result<Cost> {
+    let mut cluster = Counted::start()?;
+    let mut least = u64::MAX;
+    for _ in 0..A_ROUND {
+        cluster.metric(ENTRIES)?;
+        least = least.min(in_use());
+    }
+    let bytes = least.saturating_sub(ANSWER_BYTES as u64);
+    Ok(Cost { allocations: 0.0, bytes: bytes as f64, entries: cluster.metric(ENTRIES)? })
 }
 
 /// The cost of one of the things of a round. What runs by the clock meanwhile falls into a few rounds only, so a cheap round is what counts.

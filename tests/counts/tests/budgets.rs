@@ -26,6 +26,11 @@ fn check(name: &str, budget: &Budget) {
 }
 
 #[test]
+fn a_cluster_that_has_started() {
+    check("idle", &Budget { allocations: 0.0, bytes: 4_000_000.0, entries: 6.0 });
+}
+
+#[test]
 fn a_job_that_is_waited_for() {
     check("job", &Budget { allocations: 515.0, bytes: 180_000.0, entries: 2.1 });
 }
