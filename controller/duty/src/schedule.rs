@@ -1,10 +1,11 @@
 //! Grants leases to waiting jobs, and explains why a job has none.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use atlas_scheduler::{Brief, Closest, Counterfactual, Strategy, WaitExplanation, describe_fully, plan_without};
 use atlas_state::State;
-use atlas_types::{Command, Demand, FailPending, Failure, FailureKind, Job, JobId, NodeId, Request};
+use atlas_types::{Command, Demand, FailPending, Failure, FailureKind, Job, NodeId, Request};
 
 use crate::{View, request, requirements, route};
 
@@ -13,13 +14,13 @@ pub fn schedule(state: &State, away: &BTreeSet<NodeId>, strategy: Strategy, budg
     let plan = plan_without(&View(state), away, strategy, budget);
     let grants = plan.placements.into_iter().map(|placement| {
         // An agent may have gone while the job waited for room. One that parked has started: the agents were there.
-        let job = state.job(placement.grant.job).filter(|job| !job.has_parked());
-        let failed = || job.and_then(|job| requirements::failed(state, job));
-        let command = reroute(state, placement.grant.job).or_else(failed);
+        let job = state.job_at(placement.queue_seq);
+        let failed = || job.filter(|job| !job.has_parked()).and_then(|job| requirements::failed(state, job));
+        let command = reroute(state, job).or_else(failed);
         request(&placement.namespace, command.unwrap_or(Command::GrantLease(placement.grant)))
     });
     let failures = plan.never.into_iter().map(|never| {
-        if let Some(command) = reroute(state, never.job) {
+        if let Some(command) = reroute(state, state.job(never.job)) {
             return request(&never.namespace, command);
         }
         let error = format!("Insufficient hardware for {}: {}", never.agent, describe_fully(&never.demand));
@@ -31,8 +32,8 @@ pub fn schedule(state: &State, away: &BTreeSet<NodeId>, strategy: Strategy, budg
 
 /// What replaces the decision about a job that was made under another selection of orchestrators: only jobs whose turn has come are asked
 /// about again.
-fn reroute(state: &State, job: JobId) -> Option<Command> {
-    state.job(job).filter(|job| state.needs_route(job)).map(|job| route::again(state, job))
+fn reroute(state: &State, job: Option<&Arc<Job>>) -> Option<Command> {
+    job.filter(|job| state.needs_route(job)).map(|job| route::again(state, job))
 }
 
 /// Says for what a job waits.

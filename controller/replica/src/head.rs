@@ -235,14 +235,13 @@ impl Draft {
         let applied = catch_unwind(AssertUnwindSafe(|| {
             #[cfg(test)]
             crate::tests::panic_if_asked(request);
-            self.state.apply(request, self.at, self.clock)
+            self.state.apply_to(request, self.at, self.clock, &mut self.events)
         }));
-        let Ok((outcome, events)) = applied else { return Step::Panicked };
+        let Ok(outcome) = applied else { return Step::Panicked };
         if outcome.is_err() || matches!(outcome, Ok(Outcome::Submitted { repeated: true, .. })) {
             self.encoder.truncate(requests, bytes);
         } else {
             self.entry_outcomes.push(outcome.clone());
-            self.events.extend(events);
             self.digests.extend(digest_of(request));
         }
         Step::Answered(outcome)

@@ -35,6 +35,8 @@ pub struct Plan {
 pub struct Placement {
     /// The job's namespace.
     pub namespace: Namespace,
+    /// The job's place in the queue, by which it is found fastest.
+    pub queue_seq: u64,
     /// The command that grants the lease.
     pub grant: GrantLease,
 }
@@ -195,7 +197,8 @@ impl<'a> Next<'a> {
             limits.iter().for_each(|limit| taken.count(cluster, limit, depth));
             taken.probe(cluster, job);
             let grant = GrantLease { job: job.id, node: node.id.clone(), epoch: node.epoch, allocation };
-            return Decision::Place(Placement { namespace: job.namespace.clone(), grant });
+            let (namespace, queue_seq) = (job.namespace.clone(), job.queue_seq);
+            return Decision::Place(Placement { namespace, queue_seq, grant });
         }
         self.never = !job.is_patient() && unsatisfiable(cluster, &spec.demand);
         if self.never { Decision::Never(never(cluster, job, &spec.demand)) } else { Decision::SetAside }

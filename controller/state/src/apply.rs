@@ -93,7 +93,7 @@ impl State {
         let mut outcomes = Vec::with_capacity(entry.requests.len());
         let mut events = Vec::with_capacity(2 * entry.requests.len());
         for request in &entry.requests {
-            outcomes.push(self.apply_into(request, at, clock, &mut events));
+            outcomes.push(self.apply_to(request, at, clock, &mut events));
         }
         self.end_entry();
         Ok(Applied::Done { outcomes, events })
@@ -127,11 +127,12 @@ impl State {
         clock: ClusterTime,
     ) -> (Result<Outcome, Rejection>, Vec<EventRecord>) {
         let mut events = Vec::new();
-        let outcome = self.apply_into(request, at, clock, &mut events);
+        let outcome = self.apply_to(request, at, clock, &mut events);
         (outcome, events)
     }
 
-    fn apply_into(
+    /// Applies one request of an entry like [`Self::apply`], and adds what happened to the events of the entry.
+    pub fn apply_to(
         &mut self,
         request: &Request,
         at: Timestamp,

@@ -9,6 +9,7 @@ use atlas_types::{
 
 use crate::dedupe::Dedupe;
 use crate::invariant::Violation;
+use crate::jobs::Jobs;
 use crate::map::Map;
 use crate::node::NodeState;
 use crate::state::State;
@@ -87,10 +88,7 @@ impl State {
             let id = node.id.clone();
             once("a node", state.nodes.insert(id, Arc::new(NodeState::new(node, inventory_since))).is_none())?;
         }
-        for job in image.jobs {
-            let is_new = !state.jobs.contains(job.id);
-            once("a job", is_new && state.jobs.insert(job).is_none())?;
-        }
+        state.jobs = Jobs::of(image.jobs).ok_or(ImageError::Twice { what: "a job" })?;
         for EndedImage { event, job } in image.ended {
             once("an ending", state.ended.insert(event, job).is_none())?;
         }
@@ -169,8 +167,9 @@ impl State {
         }
         self.progress_of.iter().for_each(|(namespace, progress)| index.progress(namespace, Some(*progress)));
         for job in self.jobs.iter() {
-            index.job(None, Some(job));
+            index.add(None, Some(job));
         }
+        index.share_all();
         for parent in index.spawns.clone().waiting() {
             if let Some(parent) = self.jobs.get(parent).filter(|parent| parent.status == JobStatus::Running) {
                 index.lend(parent, true);

@@ -163,6 +163,11 @@ impl State {
         self.jobs.get(id)
     }
 
+    /// The job at a place in the queue.
+    pub fn job_at(&self, queue_seq: u64) -> Option<&Arc<Job>> {
+        self.jobs.at(queue_seq)
+    }
+
     /// How many jobs there are, ended ones included.
     pub fn jobs_total(&self) -> u64 {
         self.jobs.len()

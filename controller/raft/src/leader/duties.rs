@@ -42,7 +42,11 @@ impl Duties<'_> {
         // and planned again.
         let left = budget.saturating_sub(commands.len());
         let jobs = Follow { sessions: self.sessions, now: self.now, strategy: self.strategy };
-        commands.extend(jobs.plan(run, state, left));
+        let jobs = jobs.plan(run, state, left);
+        if commands.is_empty() {
+            return jobs;
+        }
+        commands.extend(jobs);
         commands
     }
 

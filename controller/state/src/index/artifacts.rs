@@ -22,23 +22,23 @@ impl Artifacts {
         {
             return;
         }
-        let of = |job: &Job| package(job).into_iter().chain(payloads(job)).collect::<Vec<_>>();
-        self.change(old.map(of), new.map(of));
+        let of = |job| package(job).into_iter().chain(payloads(job));
+        self.change(old.into_iter().flat_map(of), new.into_iter().flat_map(of));
     }
 
     /// One agent version appeared, changed or went.
     pub(crate) fn agent(&mut self, old: Option<&AgentVersion>, new: Option<&AgentVersion>) {
         let of = |agent: &AgentVersion| {
             let now = [Some(agent.digest), artifact(&agent.contract)].into_iter().flatten();
-            now.chain(agent.revisions.iter().map(|revision| revision.digest)).collect()
+            now.chain(agent.revisions.iter().map(|revision| revision.digest)).collect::<Vec<_>>()
         };
-        self.change(old.map(of), new.map(of));
+        self.change(old.into_iter().flat_map(of), new.into_iter().flat_map(of));
     }
 
     /// One journal appeared, changed or went.
     pub(crate) fn journal(&mut self, old: Option<&Journal>, new: Option<&Journal>) {
-        let of = |journal: &Journal| journal.payloads().filter_map(artifact).collect();
-        self.change(old.map(of), new.map(of));
+        let of = |journal: &Journal| journal.payloads().filter_map(artifact).collect::<Vec<_>>();
+        self.change(old.into_iter().flat_map(of), new.into_iter().flat_map(of));
     }
 
     /// One object appeared, changed or went.
@@ -47,13 +47,13 @@ impl Artifacts {
             let kind = atlas_objects::kind(&object.key.kind);
             kind.map(|kind| kind.artifacts(&object.spec)).unwrap_or_default()
         };
-        self.change(old.map(of), new.map(of));
+        self.change(old.into_iter().flat_map(of), new.into_iter().flat_map(of));
     }
 
     /// One run changed, appeared or went.
     pub(crate) fn run(&mut self, old: Option<&Run>, new: Option<&Run>) {
-        let of = |run: &Run| run.payloads().filter_map(artifact).collect();
-        self.change(old.map(of), new.map(of));
+        let of = |run: &Run| run.payloads().filter_map(artifact).collect::<Vec<_>>();
+        self.change(old.into_iter().flat_map(of), new.into_iter().flat_map(of));
     }
 
     pub(crate) fn contains(&self, digest: &Digest) -> bool {
@@ -64,11 +64,11 @@ impl Artifacts {
         self.counts.keys().copied()
     }
 
-    fn change(&mut self, old: Option<Vec<Digest>>, new: Option<Vec<Digest>>) {
-        for digest in new.into_iter().flatten() {
+    fn change(&mut self, old: impl Iterator<Item = Digest>, new: impl Iterator<Item = Digest>) {
+        for digest in new {
             *self.counts.entry(digest).or_default() += 1;
         }
-        for digest in old.into_iter().flatten() {
+        for digest in old {
             let count = self.counts.entry(digest).or_default();
             *count -= 1;
             if *count == 0 {

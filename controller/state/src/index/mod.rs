@@ -86,6 +86,12 @@ pub(crate) struct Index {
 impl Index {
     /// One job changed, appeared or went.
     pub(crate) fn job(&mut self, old: Option<&Job>, new: Option<&Job>) {
+        self.add(old, new);
+        new.or(old).into_iter().for_each(|job| self.share(&job.namespace));
+    }
+
+    /// The same without the share of its namespace, for many jobs before [`Self::share_all`].
+    pub(crate) fn add(&mut self, old: Option<&Job>, new: Option<&Job>) {
         self.waiting.change(old, new);
         self.undecided.change(old, new);
         self.runs.change(old, new);
@@ -108,8 +114,13 @@ impl Index {
         }
         if let Some(job) = new.or(old) {
             self.total(&job.namespace, old, new);
-            self.share(&job.namespace);
         }
+    }
+
+    /// The share of each namespace with jobs.
+    pub(crate) fn share_all(&mut self) {
+        let namespaces: Vec<_> = self.totals.namespaces().cloned().collect();
+        namespaces.iter().for_each(|namespace| self.share(namespace));
     }
 
     /// What a job of a namespace adds to its totals.

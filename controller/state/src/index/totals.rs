@@ -40,6 +40,11 @@ impl Totals {
         self.of.get(namespace).map(|total| &**total)
     }
 
+    /// The namespaces of which something is known.
+    pub(crate) fn namespaces(&self) -> impl Iterator<Item = &Namespace> {
+        self.of.keys()
+    }
+
     /// Changes the totals of a namespace.
     pub(crate) fn change<T>(&mut self, namespace: &Namespace, change: impl FnOnce(&mut Total) -> T) -> T {
         let Some(total) = self.of.get_mut(namespace) else {
