@@ -13,7 +13,6 @@ use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt as _, Full};
 use rmcp::ServerHandler;
 use rmcp::model::ProtocolVersion;
-use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use serde_json::{Value, json};
 
@@ -25,6 +24,7 @@ use crate::owners::{OwnSession, Owner, Owners};
 use crate::priming;
 use crate::registry::{self, RegistryOptions};
 use crate::server::Server;
+use crate::sessions::{InUse, Sessions};
 
 /// An answer of the gateway: a JSON document or an event stream.
 pub type GatewayResponse = http::Response<UnsyncBoxBody<Bytes, Infallible>>;
@@ -35,6 +35,9 @@ type BoxedAnswer<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 /// The header with the id of a session, of the protocol's versions that have sessions.
 pub(crate) const SESSION: &str = "mcp-session-id";
+
+/// The header with the last event that a client has, when it resumes a stream.
+const LAST_EVENT: &str = "last-event-id";
 
 /// The limits of the gateway. Each is an option of the controller.
 #[derive(Debug, Clone)]
@@ -88,9 +91,9 @@ pub struct Gateway {
 }
 
 /// One kind of server with its sessions.
-struct Served<S> {
-    http: StreamableHttpService<S, LocalSessionManager>,
-    sessions: Arc<LocalSessionManager>,
+pub(crate) struct Served<S> {
+    http: StreamableHttpService<S, Sessions>,
+    sessions: Arc<Sessions>,
     owners: Owners,
     sessions_max: usize,
     body_bytes_max: usize,
@@ -100,9 +103,13 @@ impl Gateway {
     /// The gateway to a service.
     pub fn new(service: Service, options: &GatewayOptions, env: Env) -> Self {
         let registry = options.registry.clone();
-        let agents = Served::new(AgentServer { service: service.clone(), turn_max: TURN_MAX }, options);
-        let lists = Lists::new(service.clone(), env.clone(), options.sessions_max);
-        let platform = Served::new(Server { service: service.clone(), options: options.clone(), lists, env }, options);
+        let sessions = || Sessions::new(options.session_idle, env.clone());
+        let agents = AgentServer { service: service.clone(), turn_max: TURN_MAX };
+        let agents = Served::new(agents, sessions(), options);
+        let sessions = sessions();
+        let lists = Lists::new(service.clone(), sessions.clone(), env.clone(), options.sessions_max);
+        let platform = Server { service: service.clone(), options: options.clone(), lists, env };
+        let platform = Served::new(platform, sessions, options);
         Self { platform, agents, service, registry }
     }
 
@@ -148,44 +155,51 @@ fn with_port(base: &str, port: u16) -> String {
 }
 
 impl<S: ServerHandler + Clone> Served<S> {
-    fn new(server: S, options: &GatewayOptions) -> Self {
-        let mut sessions = LocalSessionManager::default();
-        sessions.session_config.keep_alive = Some(options.session_idle);
-        let sessions = Arc::new(sessions);
+    pub(crate) fn new(server: S, sessions: Arc<Sessions>, options: &GatewayOptions) -> Self {
         // The door has checked the host and the origin, by the same rule as for every other path.
-        let config = StreamableHttpServerConfig::default()
+        let mut config = StreamableHttpServerConfig::default()
             .disable_allowed_hosts()
             .disable_allowed_origins()
             .with_max_request_body_bytes(options.body_bytes_max);
+        config.session_store = Some(sessions.clone());
         let GatewayOptions { sessions_max, body_bytes_max, .. } = *options;
         let http = StreamableHttpService::new(move || Ok(server.clone()), sessions.clone(), config);
         Self { http, sessions, owners: Owners::default(), sessions_max, body_bytes_max }
     }
 
-    async fn answer(&self, mut request: http::Request<Bytes>, caller: Caller) -> GatewayResponse {
+    pub(crate) async fn answer(&self, mut request: http::Request<Bytes>, caller: Caller) -> GatewayResponse {
         let agent = request.extensions().get::<Addressed>().map(|Addressed(agent)| agent.clone());
         let owner = Owner::new(&caller, agent);
-        if let Err(refused) = self.check_session(&mut request, &owner).await {
-            return refused;
+        let mut used = match self.check_session(&mut request, &owner).await {
+            Ok(used) => used,
+            Err(refused) => return refused,
+        };
+        self.sessions.rest();
+        if used.as_ref().is_some_and(|used| used.rested) {
+            forget_notifications(request.headers_mut());
         }
         let (form, request) = match self.readable(request) {
             Ok(readable) => readable,
-            Err(refused) => return *refused,
+            Err(refused) => {
+                used.into_iter().for_each(InUse::end);
+                return *refused;
+            }
         };
         let (mut head, body) = request.into_parts();
         let knows_priming = priming::is_known(&head.headers, &body);
+        let listens = head.method == Method::GET;
         let ends = (head.method == Method::DELETE).then(|| head.extensions.get::<OwnSession>().cloned()).flatten();
         let opens = !head.headers.contains_key(SESSION);
         let is_json = media::is_json(&head.headers);
         head.extensions.insert(caller);
         let request = http::Request::from_parts(head, Full::new(body));
         let mut response = self.http.handle(request).await.map(|body| body.boxed_unsync());
+        used.iter_mut().for_each(InUse::woke);
         if response.status().is_client_error() && !response.headers().contains_key(header::CONTENT_TYPE) {
             response.headers_mut().insert(header::CONTENT_TYPE, TEXT);
         }
         if let Some(session) = response.headers().get(SESSION).and_then(|id| id.to_str().ok()).filter(|_| opens) {
-            let open = self.sessions.sessions.read().await;
-            self.owners.opened(session, owner, |session| open.contains_key(session));
+            self.owners.opened(session, owner, |session| self.sessions.is_open(session));
         }
         if let Some(OwnSession(session)) = ends {
             self.owners.ended(&session);
@@ -199,23 +213,38 @@ impl<S: ServerHandler + Clone> Served<S> {
         }
         match form {
             // The body is JSON, but no message.
-            _ if response.status() == StatusCode::UNSUPPORTED_MEDIA_TYPE && is_json => unreadable(
-                -32600,
-                "the body is no message: send one JSON object with \"jsonrpc\": \"2.0\" and a \"method\", and no list of messages",
-            ),
-            Form::Events => response,
-            Form::Document => media::alone(response).await,
+            _ if response.status() == StatusCode::UNSUPPORTED_MEDIA_TYPE && is_json => {
+                used.into_iter().for_each(InUse::end);
+                unreadable(
+                    -32600,
+                    "the body is no message: send one JSON object with \"jsonrpc\": \"2.0\" and a \"method\", and no list of messages",
+                )
+            }
+            Form::Events => match used {
+                Some(used) => response.map(|body| used.until_end(body, listens).boxed_unsync()),
+                None => response,
+            },
+            Form::Document => {
+                let response = media::alone(response).await;
+                used.into_iter().for_each(InUse::end);
+                response
+            }
         }
     }
 
     /// Refuses a session that the caller did not open here, as one that does not exist, and a new one beyond the limit.
-    async fn check_session(&self, request: &mut http::Request<Bytes>, owner: &Owner) -> Result<(), GatewayResponse> {
+    async fn check_session(
+        &self,
+        request: &mut http::Request<Bytes>,
+        owner: &Owner,
+    ) -> Result<Option<InUse>, GatewayResponse> {
         if let Some(id) = request.headers().get(SESSION) {
             match id.to_str().ok().filter(|id| self.owners.is(id, owner)) {
                 Some(id) => {
                     let id = OwnSession(id.into());
+                    let used = self.sessions.used(&id.0).await;
                     request.extensions_mut().insert(id);
-                    return Ok(());
+                    return Ok(used);
                 }
                 None if is_without_sessions(request.headers()) => drop(request.headers_mut().remove(SESSION)),
                 None => return Err(words(StatusCode::NOT_FOUND, "Not Found: Session not found")),
@@ -223,11 +252,10 @@ impl<S: ServerHandler + Clone> Served<S> {
         }
         // A version without sessions needs no room for one.
         if is_without_sessions(request.headers()) && !says_hello(request.headers()) {
-            return Ok(());
+            return Ok(None);
         }
         // Requests without a session may open one.
-        let is_full = self.sessions.sessions.read().await.len() >= self.sessions_max;
-        if is_full { Err(too_many_sessions()) } else { Ok(()) }
+        if self.sessions.is_full(self.sessions_max) { Err(too_many_sessions()) } else { Ok(None) }
     }
 
     /// The request as `rmcp` reads it, and the form of its answer.
@@ -255,6 +283,14 @@ impl<S: ServerHandler + Clone> Served<S> {
             head.extensions.insert(AnswerAlone);
         }
         Ok((form, http::Request::from_parts(head, body)))
+    }
+}
+
+/// Takes the number of a notification out of a request to a session that rested. They are counted from 0 again.
+fn forget_notifications(headers: &mut HeaderMap) {
+    let of_call = |id: &HeaderValue| id.as_bytes().contains(&b'/');
+    if headers.get(LAST_EVENT).is_some_and(|id| !of_call(id)) {
+        headers.remove(LAST_EVENT);
     }
 }
 

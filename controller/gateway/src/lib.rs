@@ -27,6 +27,7 @@ mod registry;
 mod resources;
 mod schema;
 mod server;
+mod sessions;
 mod task;
 mod texts;
 mod tools;

@@ -15,6 +15,7 @@ use tokio::sync::{Semaphore, watch};
 
 use crate::pins;
 use crate::server::caller;
+use crate::sessions::Sessions;
 use crate::view::error_text;
 
 /// Changes within this time are told once: a deployment publishes many agents.
@@ -26,6 +27,7 @@ const NOTIFY_MAX: Duration = Duration::from_secs(1);
 pub(crate) struct Lists {
     service: Service,
     env: Env,
+    sessions: Arc<Sessions>,
     /// By the ids of sessions.
     watching: Mutex<BTreeMap<Box<str>, Watching>>,
     /// Counts changes.
@@ -37,18 +39,19 @@ pub(crate) struct Lists {
 
 /// A session that has read the list.
 struct Watching {
-    peer: Peer<RoleServer>,
     caller: Caller,
-    /// The list that the client knows.
+    /// The list that the client knows, or that it was told of.
     known: u64,
+    /// Whether the list changed while the session rested.
+    missed: bool,
 }
 
 impl Lists {
     /// Nobody has read the list yet. At most `streams_max` clients without sessions wait for changes.
-    pub(crate) fn new(service: Service, env: Env, streams_max: usize) -> Arc<Self> {
+    pub(crate) fn new(service: Service, sessions: Arc<Sessions>, env: Env, streams_max: usize) -> Arc<Self> {
         let (changes, _) = watch::channel(0);
         let streams = Semaphore::new(streams_max.min(Semaphore::MAX_PERMITS));
-        Arc::new(Self { service, env, watching: Mutex::default(), changes, streams, task: Mutex::default() })
+        Arc::new(Self { service, env, sessions, watching: Mutex::default(), changes, streams, task: Mutex::default() })
     }
 
     fn watching(&self) -> MutexGuard<'_, BTreeMap<Box<str>, Watching>> {
@@ -61,9 +64,20 @@ impl Lists {
         let mut watching = self.watching();
         // Now and then, so that sessions that have ended do not add up.
         if watching.len().is_power_of_two() {
-            watching.retain(|_, watching| !watching.peer.is_transport_closed());
+            watching.retain(|session, _| self.sessions.is_open(session));
         }
-        watching.insert(session.into(), Watching { peer: peer.clone(), caller: caller.clone(), known });
+        watching.insert(session.into(), Watching { caller: caller.clone(), known, missed: false });
+        self.sessions.set_peer(session, peer);
+    }
+
+    /// Notes that a session rests no more, and tells it of what it missed.
+    pub(crate) fn back(&self, session: &str, peer: &Peer<RoleServer>) {
+        let mut all = self.watching();
+        let Some(watching) = all.get_mut(session) else { return };
+        self.sessions.set_peer(session, peer);
+        if std::mem::take(&mut watching.missed) {
+            self.env.spawn("mcp-list-missed", notify(peer.clone()));
+        }
     }
 
     /// Serves a stream on which a client waits for changes, until the client ends it.
@@ -115,19 +129,22 @@ impl Lists {
             }
         }
         let mut told = Vec::new();
-        self.watching().retain(|_, watching| {
+        self.watching().retain(|session, watching| {
             if let Some(now) = now.get(watching.caller.namespace.as_str()).filter(|now| **now != watching.known) {
                 watching.known = *now;
-                told.push(watching.peer.clone());
+                let peer = self.sessions.peer(session);
+                watching.missed |= peer.is_none();
+                told.extend(peer);
             }
-            !watching.peer.is_transport_closed()
+            self.sessions.is_open(session)
         });
-        let notify = |peer: Peer<RoleServer>| async move {
-            // A session that cannot be told has ended, or reads nothing: it lists the tools again when it needs them.
-            let _ = tokio::time::timeout(NOTIFY_MAX, peer.notify_tool_list_changed()).await;
-        };
         futures::future::join_all(told.into_iter().map(notify)).await;
     }
+}
+
+async fn notify(peer: Peer<RoleServer>) {
+    // A session that cannot be told has ended, or reads nothing: it lists the tools again when it needs them.
+    let _ = tokio::time::timeout(NOTIFY_MAX, peer.notify_tool_list_changed()).await;
 }
 
 async fn follow(lists: Weak<Lists>, mut changes: PinChanges) {

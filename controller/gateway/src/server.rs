@@ -13,7 +13,8 @@ use rmcp::model::{
     ReadResourceRequestParams, ReadResourceResponse, ServerCapabilities, ServerConfig, SubscriptionFilter, Tool,
     UpdateTaskParams,
 };
-use rmcp::service::{RequestContext, SubscriptionContext};
+use rmcp::service::{NotificationContext, RequestContext, SubscriptionContext};
+use rmcp::transport::streamable_http_server::session::SessionRestoreMarker;
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 
 use crate::call::{Call, Resumed, definition};
@@ -101,6 +102,13 @@ impl ServerHandler for Server {
 
     fn supported_protocol_versions(&self) -> Cow<'static, [ProtocolVersion]> {
         Cow::Borrowed(VERSIONS)
+    }
+
+    /// A session that rested is opened again with the messages of its client.
+    async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
+        if let Some(SessionRestoreMarker { id, .. }) = context.extensions.get() {
+            self.lists.back(id, &context.peer);
+        }
     }
 
     async fn list_tools(

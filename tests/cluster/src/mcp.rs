@@ -97,6 +97,13 @@ impl Wire {
         stream
     }
 
+    /// The same stream, resumed after an event.
+    pub(crate) async fn resumed(&self, session: &str, event: &str) -> reqwest::Response {
+        let request = self.http.get(&self.url).header("accept", "text/event-stream").header("mcp-session-id", session);
+        let request = request.header("mcp-protocol-version", "2025-11-25").header("last-event-id", event);
+        request.send().await.expect("an answer")
+    }
+
     /// A stream without a session, which waits for changes of the list of tools.
     pub(crate) async fn listen(&self) -> reqwest::Response {
         let params = newest(json!({ "notifications": { "toolsListChanged": true } }));

@@ -10,6 +10,9 @@ use crate::pair::Controller;
 
 const CHANGED: &str = "notifications/tools/list_changed";
 
+/// More sessions than the gateway keeps live.
+const MANY: usize = 300;
+
 /// Reads a stream until it says this.
 async fn hears(stream: &mut reqwest::Response, what: &str) {
     let heard = async {
@@ -48,6 +51,28 @@ async fn pins_are_told_to_those_who_have_read_the_list() {
         hears(&mut stream, CHANGED).await;
         hears(&mut listening, CHANGED).await;
     }
+    let after = wire.ask(&session, "tools/list", json!({})).await;
+    let count = |list: &serde_json::Value| list["result"]["tools"].as_array().map_or(0, Vec::len);
+    assert_eq!(count(&after), count(&before) + 1, "{after}");
+}
+
+#[tokio::test]
+async fn a_session_that_rested_hears_what_it_missed() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let controller = Controller::start(folder.path());
+    let wire = Wire::new(&controller);
+    register_echo(&Api::new(&controller.http.to_string())).await;
+    let session = wire.open().await;
+    let before = wire.ask(&session, "tools/list", json!({})).await;
+    for _ in 0..MANY {
+        wire.open().await;
+    }
+    let http = reqwest::Client::builder().no_proxy().build().expect("a client");
+    let url = format!("http://{}/api/objects/pin/exec-echo", controller.http);
+    let pinned = http.put(&url).body(r#"{"spec": {"version": "^1.0.0"}}"#).send().await.expect("an answer");
+    assert!(pinned.status().is_success());
+    // A client that was told of a change before resumes its stream.
+    hears(&mut wire.resumed(&session, "3").await, CHANGED).await;
     let after = wire.ask(&session, "tools/list", json!({})).await;
     let count = |list: &serde_json::Value| list["result"]["tools"].as_array().map_or(0, Vec::len);
     assert_eq!(count(&after), count(&before) + 1, "{after}");
