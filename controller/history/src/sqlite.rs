@@ -42,7 +42,7 @@ impl Options {
             events_kept: 1_000_000,
             jobs_kept_for: None,
             sync_interval: Duration::from_millis(200),
-            gather_interval: Duration::from_millis(10),
+            gather_interval: Duration::from_millis(40),
             queue_max: 1_024,
         }
     }

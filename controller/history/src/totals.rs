@@ -3,6 +3,7 @@
 //!
 //! `totals` has one row per agent. `ends` has one short row for each of the latest jobs that completed or failed.
 
+use std::collections::BTreeMap;
 use std::str::FromStr;
 
 use atlas_types::{AgentName, EventSeq, Job, JobStatus, Micros, Timestamp};
@@ -69,27 +70,51 @@ pub struct End {
 
 /// Counts a job whose row was added.
 pub(crate) fn add(connection: &Connection, event: i64, job: &Job) -> Result<(), HistoryError> {
-    if job.is_system() {
-        return Ok(());
+    let mut sums = Sums::default();
+    sums.add(connection, event, job)?;
+    sums.write(connection)
+}
+
+/// What the jobs of one transaction add to the totals: one change of an agent's row for all of them.
+#[derive(Default)]
+pub(crate) struct Sums(BTreeMap<AgentName, [i64; 5]>);
+
+impl Sums {
+    /// Counts a job whose row was added.
+    pub(crate) fn add(&mut self, connection: &Connection, event: i64, job: &Job) -> Result<(), HistoryError> {
+        if job.is_system() {
+            return Ok(());
+        }
+        let counts @ [completed, failed, ..] = counts(job);
+        if !self.0.contains_key(&job.agent) {
+            self.0.insert(job.agent.clone(), [0; 5]);
+        }
+        self.0.get_mut(&job.agent).into_iter().flatten().zip(counts).for_each(|(sum, count)| *sum += count);
+        if completed + failed == 0 {
+            return Ok(());
+        }
+        let execution = i64::try_from(job.execution.0).unwrap_or(i64::MAX);
+        connection
+            .prepare_cached("INSERT OR IGNORE INTO ends VALUES (?1, ?2, ?3, ?4)")
+            .and_then(|mut insert| insert.execute(params![event, job.agent.as_str(), job.completed_at.0, execution]))
+            .map(|_| ())
+            .map_err(HistoryError::sql("write"))
     }
-    let [completed, failed, cancelled, warm, retries] = counts(job);
-    connection
-        .prepare_cached(
-            "INSERT INTO totals VALUES (?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT (agent) DO UPDATE SET
-             completed = completed + ?2, failed = failed + ?3, cancelled = cancelled + ?4, warm = warm + ?5,
-             retries = retries + ?6",
-        )
-        .and_then(|mut add| add.execute(params![job.agent.as_str(), completed, failed, cancelled, warm, retries]))
-        .map_err(HistoryError::sql("write"))?;
-    if completed + failed == 0 {
-        return Ok(());
+
+    /// Writes the sums.
+    pub(crate) fn write(self, connection: &Connection) -> Result<(), HistoryError> {
+        for (agent, [completed, failed, cancelled, warm, retries]) in self.0 {
+            connection
+                .prepare_cached(
+                    "INSERT INTO totals VALUES (?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT (agent) DO UPDATE SET
+                     completed = completed + ?2, failed = failed + ?3, cancelled = cancelled + ?4, warm = warm + ?5,
+                     retries = retries + ?6",
+                )
+                .and_then(|mut add| add.execute(params![agent.as_str(), completed, failed, cancelled, warm, retries]))
+                .map_err(HistoryError::sql("write"))?;
+        }
+        Ok(())
     }
-    let execution = i64::try_from(job.execution.0).unwrap_or(i64::MAX);
-    connection
-        .prepare_cached("INSERT OR IGNORE INTO ends VALUES (?1, ?2, ?3, ?4)")
-        .and_then(|mut insert| insert.execute(params![event, job.agent.as_str(), job.completed_at.0, execution]))
-        .map(|_| ())
-        .map_err(HistoryError::sql("write"))
 }
 
 /// Takes back a job that a copy does not include.

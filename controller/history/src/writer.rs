@@ -19,6 +19,7 @@ use crate::fill::{self, Filling};
 use crate::record::{encode_event, id_column};
 use crate::retention::{self, Retention};
 use crate::rows::{column, index, refer};
+use crate::totals::Sums;
 use crate::{EndedJob, Gap, HistoryError, KeepRule, Options, erase, gap, sum, totals};
 
 /// A request to the writer.
@@ -182,6 +183,7 @@ impl Writer {
             }
         }
         batch.flush(&transaction)?;
+        std::mem::take(&mut batch.totals).write(&transaction)?;
         if batch.through > written {
             transaction
                 .prepare_cached("UPDATE progress SET watermark = ?1")
@@ -268,6 +270,8 @@ struct Batch {
     blob: Vec<u8>,
     /// True if something was erased.
     erased: bool,
+    /// What its jobs add to the totals.
+    totals: Sums,
 }
 
 impl Batch {
@@ -294,7 +298,9 @@ impl Batch {
         self.first.get_or_insert(event.seq);
         (self.through, self.at) = (event.seq, Some(event.at));
         match &event.event {
-            Event::Job { job, .. } if job.status.is_terminal() => insert_with(connection, insert, event.seq, job),
+            Event::Job { job, .. } if job.status.is_terminal() => {
+                insert_with(connection, insert, &mut self.totals, event.seq, job)
+            }
             Event::Erased { namespace, job } => {
                 self.flush(connection)?;
                 // What is deleted or replaced is overwritten in the file.
@@ -319,7 +325,7 @@ impl Batch {
     ) -> Result<(), HistoryError> {
         let known = self.through;
         for EndedJob { event, job } in ended.iter().filter(|ended| ended.event > known) {
-            insert_with(connection, insert, *event, job)?;
+            insert_with(connection, insert, &mut self.totals, *event, job)?;
         }
         if through > self.through {
             self.flush(connection)?;
@@ -358,12 +364,15 @@ const INSERT_JOB: &str = "INSERT OR IGNORE INTO jobs VALUES (?1, ?2, ?3, ?4, ?5,
 /// Writes the row of an ended job, and its artifact references.
 pub(crate) fn insert_job(connection: &Connection, seq: EventSeq, job: &Job) -> Result<(), HistoryError> {
     let mut insert = connection.prepare_cached(INSERT_JOB).map_err(HistoryError::sql("write"))?;
-    insert_with(connection, &mut insert, seq, job)
+    let mut totals = Sums::default();
+    insert_with(connection, &mut insert, &mut totals, seq, job)?;
+    totals.write(connection)
 }
 
 fn insert_with(
     connection: &Connection,
     insert: &mut rusqlite::CachedStatement<'_>,
+    totals: &mut Sums,
     seq: EventSeq,
     job: &Job,
 ) -> Result<(), HistoryError> {
@@ -387,7 +396,7 @@ fn insert_with(
         return Ok(());
     }
     refer(connection, column(seq), job)?;
-    totals::add(connection, column(seq), job)?;
+    totals.add(connection, column(seq), job)?;
     index(connection, job)
 }
 
