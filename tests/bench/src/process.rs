@@ -27,7 +27,7 @@ pub(crate) fn start(env: &Env, _rows: &[Row]) -> Result<Vec<Row>> {
     }
     latencies.sort_unstable();
     let median = latencies[STARTS / 2].as_secs_f64() * 1000.0;
-    Ok(vec![Row::amount("start_dev", median, "ms").value_against("300 ms", 300.0)])
+    Ok(vec![Row::amount("start_dev", median, "ms").value_against("60 ms", 60.0)])
 }
 
 /// Measures the resident memory of idle programs: all in one process, and a controller with a connected worker.
@@ -59,9 +59,9 @@ pub(crate) fn memory(_env: &Env, _rows: &[Row]) -> Result<Vec<Row>> {
     std::thread::sleep(IDLE);
     let row = |name, mib, limit: f64| Row::amount(name, mib, "MiB").value_against(&format!("{limit} MiB"), limit);
     Ok(vec![
-        row("memory_dev", dev_mib, 50.0),
-        row("memory_controller", resident_mib(&controller)?, 40.0),
-        row("memory_worker", resident_mib(&worker)?, 25.0),
+        row("memory_dev", dev_mib, 28.0),
+        row("memory_controller", resident_mib(&controller)?, 20.0),
+        row("memory_worker", resident_mib(&worker)?, 8.0),
     ])
 }
 
