@@ -31,7 +31,7 @@ const CLUSTERS: [(usize, usize, &str); 4] = [
 
 /// Limits for one placed job, in microseconds, and for the memory of a waiting one, in KiB.
 const PLACED_US: f64 = 20.0;
-const WAITING_KIB: f64 = 1.5;
+const WAITING_KIB: f64 = 1.0;
 
 /// Plans that are measured.
 const ROUNDS: usize = 1_000;
