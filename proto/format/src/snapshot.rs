@@ -260,7 +260,7 @@ impl Shared {
     }
 }
 
-/// Puts a known value in the place of one that is equal to it.
+/// Replaces a value by a known one that is equal to it.
 fn share<T: Ord + Clone>(known: &mut BTreeSet<T>, value: &mut T) {
     match known.get(value) {
         Some(same) => value.clone_from(same),
