@@ -26,6 +26,7 @@ mod model;
 mod overheads;
 mod placement;
 mod process;
+mod queue;
 mod record;
 mod recovery;
 mod sandbox;
@@ -43,11 +44,12 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// Every benchmark with its name, in the order of execution. The limits come first, because other benchmarks are
 /// compared with them.
-const BENCHMARKS: [(&str, Benchmark); 21] = [
+const BENCHMARKS: [(&str, Benchmark); 22] = [
     ("limits", limits::run),
     ("log", log::run),
     ("commit", commit::run),
     ("jobs", jobs::run),
+    ("queue", queue::run),
     ("tasks", tasks::run),
     ("placement", placement::run),
     ("compose", compose::run),
