@@ -24,6 +24,8 @@ pub(crate) struct Work {
     /// What the agent is told about the chain of which the job is a step, a JSON object.
     pub(crate) context: Option<Arc<[u8]>>,
     pub(crate) agent: Arc<Agent>,
+    /// True if the package's files were looked at for this attempt. Otherwise it may only run in a process that is there.
+    pub(crate) is_looked_at: bool,
 }
 
 /// An event that a slot's task reports to the pump.

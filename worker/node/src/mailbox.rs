@@ -60,6 +60,11 @@ impl Mailbox {
         self.bell.notify_one();
     }
 
+    /// Puts back an order that was taken. A stop that was meant for it stays.
+    pub(crate) fn put_back(&self, order: Order) {
+        self.letters().orders.push_front(order);
+    }
+
     /// Stops the latest attempt.
     pub(crate) fn stop(&self, grace: Duration) {
         self.letters().stop = Some(grace);
@@ -108,6 +113,18 @@ impl Mailbox {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_order_that_is_put_back_keeps_its_stop() {
+        let mailbox = Mailbox::default();
+        mailbox.post(Order::Shutdown);
+        let order = mailbox.take().expect("an order");
+        mailbox.stop(Duration::from_secs(1));
+        mailbox.put_back(order);
+        assert_eq!(mailbox.stop_asked(), Some(Duration::from_secs(1)));
+        assert!(matches!(mailbox.take(), Some(Order::Shutdown)));
+        assert!(mailbox.take().is_none());
+    }
 
     #[test]
     fn a_stop_that_comes_before_its_order_is_taken_is_not_lost() {

@@ -103,17 +103,17 @@ impl Packages {
         Self { directory, bytes_max, noop, transfers, environments, exposure, loaded, turns: Turns::default() }
     }
 
-    /// The agent, if its package and its environment are ready, and the files are those of the package: nothing can have changed them, or
-    /// nobody reads them. A `warm` process has read its program already, so for its attempts a look of a moment ago is enough.
-    pub(crate) fn ready(&self, digest: Digest, warm: bool) -> Option<Arc<Agent>> {
+    /// The agent, if its package and its environment are ready, and whether its files are known to be those of the package: nothing can have
+    /// changed them, or nobody reads them. For an attempt in a `warm` process a look of a moment ago is enough, because the process has its
+    /// program already; another process must not be started for it without a look.
+    pub(crate) fn ready(&self, digest: Digest, warm: bool) -> Option<(Arc<Agent>, bool)> {
         let quiet = self.exposure.quiet();
         let mut loaded = self.loaded();
         let entry = loaded.used(digest)?;
         let now = self.transfers.env.clock.monotonic();
-        let is_whole = (quiet.is_some() && quiet == entry.known)
-            || entry.agent.noop
-            || (warm && now.saturating_sub(entry.looked_at) < LOOK_EVERY);
-        (is_whole && entry.agent.is_ready()).then(|| Arc::clone(&entry.agent))
+        let is_looked_at = (quiet.is_some() && quiet == entry.known) || entry.agent.noop;
+        let is_enough = is_looked_at || (warm && now.saturating_sub(entry.looked_at) < LOOK_EVERY);
+        (is_enough && entry.agent.is_ready()).then(|| (Arc::clone(&entry.agent), is_looked_at))
     }
 
     /// The agent, if its package is unpacked, parsed, and as it was.

@@ -306,9 +306,24 @@ impl Pump {
     fn on_died(&mut self, slot: SlotId) {
         let Some(mailbox) = self.mailboxes.remove(&slot) else { return };
         let Some(Order::Run(work)) = mailbox.take() else { return self.step(Input::SlotDied { slot }) };
-        self.begin(RunningAttempt { job: work.assignment.job, slot, warm: false }, work);
+        let place = RunningAttempt { job: work.assignment.job, slot, warm: false };
+        if !work.is_looked_at {
+            return self.look_first(place, &work, mailbox.stop_asked());
+        }
+        self.begin(place, work);
         if let (Some(grace), Some(next)) = (mailbox.stop_asked(), self.mailboxes.get(&slot)) {
             next.stop(grace);
+        }
+    }
+
+    /// Looks at the files of a package before another program is started from them.
+    fn look_first(&mut self, place: RunningAttempt, work: &Work, stop: Option<Duration>) {
+        let token = work.assignment.token;
+        self.attempts.insert(token, place);
+        match stop {
+            // Nothing runs, so it ends here. What else a stop does was done when it was asked for.
+            Some(grace) => self.stop(token, StopReason::Cancelled, grace),
+            None => self.fetch(work.assignment.clone()),
         }
     }
 

@@ -32,6 +32,11 @@ pub(crate) async fn serve(slot: SlotId, mailbox: Arc<Mailbox>, shared: Shared) {
         };
         // If the program has ended, the job has not reached it and gets another program.
         program = program.filter(|program| !program.has_ended());
+        if program.is_none() && !work.is_looked_at {
+            mailbox.put_back(Order::Run(work));
+            let _ = shared.told.send(SlotEvent::Died { slot }).await;
+            break;
+        }
         let token = work.assignment.token;
         let mut control = Control::new(&shared, &mailbox, token);
         let end = run(&mut program, &work, &shared, &mut control).await;

@@ -43,7 +43,7 @@ const SPARE_KEPT: Duration = Duration::from_secs(1);
 struct Idle {
     since: Duration,
     until: Duration,
-    /// Beyond the slots that are kept warm.
+    /// True if as many slots as are kept warm were idle already.
     is_spare: bool,
 }
 
@@ -115,14 +115,15 @@ impl Pool {
         Some(id)
     }
 
-    /// The idle slots that must go to make room for `wanted` and `ahead`, the longest idle first.
+    /// The idle slots that must go to make room for `wanted` and `ahead`: first those that would go soon, then the longest idle ones.
     pub(crate) fn in_the_way(&self, wanted: &Allocation, ahead: &[Allocation]) -> Vec<SlotId> {
         let staying = self.slots.iter().filter(|(_, slot)| !matches!(slot.used, Use::Leaving));
         let mut held: BTreeMap<SlotId, &Allocation> = staying.map(|(&id, slot)| (id, &slot.holds)).collect();
-        let mut idle: Vec<_> = self.idle().map(|(id, slot, since)| (since, id, &slot.holds)).collect();
-        idle.sort_unstable_by_key(|&(since, id, _)| (since, id));
+        let mut idle: Vec<_> =
+            self.idle().map(|(id, slot, idle)| (!idle.is_spare, idle.since, id, &slot.holds)).collect();
+        idle.sort_unstable_by_key(|&(is_kept, since, id, _)| (is_kept, since, id));
         let mut evicted = Vec::new();
-        for (_, id, holds) in idle {
+        for (.., id, holds) in idle {
             let shortage = self.room.shortage(held.values().copied().chain(ahead), wanted);
             if shortage.is_none() {
                 break;
@@ -217,9 +218,9 @@ impl Pool {
         u32::try_from(idle.count()).unwrap_or(u32::MAX)
     }
 
-    fn idle(&self) -> impl Iterator<Item = (SlotId, &Slot, Duration)> {
+    fn idle(&self) -> impl Iterator<Item = (SlotId, &Slot, Idle)> {
         self.slots.iter().filter_map(|(&id, slot)| match slot.used {
-            Use::Idle(idle) => Some((id, slot, idle.since)),
+            Use::Idle(idle) => Some((id, slot, idle)),
             Use::Reserved { .. } | Use::Busy(_) | Use::Leaving => None,
         })
     }

@@ -85,15 +85,16 @@ impl Pump {
         let context = assignment.context.as_ref().map(inline);
         match (self.packages.ready(assignment.digest, warm), inline(&assignment.input), context) {
             (_, _, Some(None)) => Err(assignment),
-            (Some(agent), Some(input), context) => {
+            (Some((agent, is_looked_at)), Some(input), context) => {
                 let agent = agent.within(assignment.attachments.bounds());
-                Ok(Arc::new(Work { assignment, input, context: context.flatten(), agent }))
+                Ok(Arc::new(Work { assignment, input, context: context.flatten(), agent, is_looked_at }))
             }
             _ => Err(assignment),
         }
     }
 
-    fn fetch(&mut self, assignment: Box<Assignment>) {
+    /// Prepares an attempt outside this loop.
+    pub(super) fn fetch(&mut self, assignment: Box<Assignment>) {
         let token = assignment.token;
         self.spool.open(assignment.job, assignment.attempt, token);
         let untold = (!self.told_of_python(token)).then(|| Arc::clone(&self.shared.settings));
@@ -161,7 +162,7 @@ async fn prepare(
         None => None,
     };
     let agent = agent.within(assignment.attachments.bounds());
-    Ok(Arc::new(Work { assignment, input, context, agent }))
+    Ok(Arc::new(Work { assignment, input, context, agent, is_looked_at: true }))
 }
 
 fn give_back(error: &dyn std::error::Error) -> Unprepared {
