@@ -40,10 +40,10 @@ pub(crate) struct Lists {
 /// A session that has read the list.
 struct Watching {
     caller: Caller,
+    /// The list that the client has read.
+    read: u64,
     /// The list that the client knows, or that it was told of.
     known: u64,
-    /// Whether the list changed while the session rested.
-    missed: bool,
 }
 
 impl Lists {
@@ -66,16 +66,17 @@ impl Lists {
         if watching.len().is_power_of_two() {
             watching.retain(|session, _| self.sessions.is_open(session));
         }
-        watching.insert(session.into(), Watching { caller: caller.clone(), known, missed: false });
+        watching.insert(session.into(), Watching { caller: caller.clone(), read: known, known });
         self.sessions.set_peer(session, peer);
     }
 
-    /// Notes that a session rests no more, and tells it of what it missed.
+    /// Notes that a session rests no more, and tells it of a list that it has not read. Whether it heard before of that list is not known:
+    /// what a client did not fetch is lost when its session rests.
     pub(crate) fn back(&self, session: &str, peer: &Peer<RoleServer>) {
-        let mut all = self.watching();
-        let Some(watching) = all.get_mut(session) else { return };
+        let all = self.watching();
+        let Some(watching) = all.get(session) else { return };
         self.sessions.set_peer(session, peer);
-        if std::mem::take(&mut watching.missed) {
+        if watching.known != watching.read {
             self.env.spawn("mcp-list-missed", notify(peer.clone()));
         }
     }
@@ -132,9 +133,7 @@ impl Lists {
         self.watching().retain(|session, watching| {
             if let Some(now) = now.get(watching.caller.namespace.as_str()).filter(|now| **now != watching.known) {
                 watching.known = *now;
-                let peer = self.sessions.peer(session);
-                watching.missed |= peer.is_none();
-                told.extend(peer);
+                told.extend(self.sessions.peer(session));
             }
             self.sessions.is_open(session)
         });
