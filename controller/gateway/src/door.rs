@@ -36,9 +36,6 @@ type BoxedAnswer<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 /// The header with the id of a session, of the protocol's versions that have sessions.
 pub(crate) const SESSION: &str = "mcp-session-id";
 
-/// The header with the last event that a client has, when it resumes a stream.
-const LAST_EVENT: &str = "last-event-id";
-
 /// The limits of the gateway. Each is an option of the controller.
 #[derive(Debug, Clone)]
 pub struct GatewayOptions {
@@ -175,9 +172,6 @@ impl<S: ServerHandler + Clone> Served<S> {
             Err(refused) => return refused,
         };
         self.sessions.rest();
-        if used.as_ref().is_some_and(|used| used.rested) {
-            forget_notifications(request.headers_mut());
-        }
         let (form, request) = match self.readable(request) {
             Ok(readable) => readable,
             Err(refused) => {
@@ -193,7 +187,15 @@ impl<S: ServerHandler + Clone> Served<S> {
         let is_json = media::is_json(&head.headers);
         head.extensions.insert(caller);
         let request = http::Request::from_parts(head, Full::new(body));
-        let mut response = self.http.handle(request).await.map(|body| body.boxed_unsync());
+        let again = used.as_ref().filter(|used| used.rested).map(|_| request.clone());
+        let mut response = self.http.handle(request).await;
+        if let (Some(used), Some(again)) = (&used, again)
+            && is_missing(response.status())
+            && used.still_rests().await
+        {
+            response = self.http.handle(again).await;
+        }
+        let mut response = response.map(|body| body.boxed_unsync());
         used.iter_mut().for_each(InUse::woke);
         if response.status().is_client_error() && !response.headers().contains_key(header::CONTENT_TYPE) {
             response.headers_mut().insert(header::CONTENT_TYPE, TEXT);
@@ -286,12 +288,9 @@ impl<S: ServerHandler + Clone> Served<S> {
     }
 }
 
-/// Takes the number of a notification out of a request to a session that rested. They are counted from 0 again.
-fn forget_notifications(headers: &mut HeaderMap) {
-    let of_call = |id: &HeaderValue| id.as_bytes().contains(&b'/');
-    if headers.get(LAST_EVENT).is_some_and(|id| !of_call(id)) {
-        headers.remove(LAST_EVENT);
-    }
+/// Whether a session is not found, before or after it was looked for among those that rest.
+fn is_missing(status: StatusCode) -> bool {
+    matches!(status, StatusCode::NOT_FOUND | StatusCode::INTERNAL_SERVER_ERROR)
 }
 
 /// Whether a request names a version of the protocol that has no sessions. What it says of one means nothing then.

@@ -48,6 +48,8 @@ struct Session {
     /// What its client said when it opened the session; none before it is open.
     said: Option<SessionState>,
     stage: Stage,
+    /// How often it came back.
+    wakings: u32,
     /// The requests that are being answered.
     open: usize,
     /// Whether a client lost the answer to a request. It may resume the stream, so the session stays live.
@@ -74,7 +76,8 @@ enum Stage {
 
 impl Known {
     fn add(&mut self, id: &SessionId, used: Duration) {
-        let session = Session { said: None, stage: Stage::Live, open: 0, lost: false, turn: None, used, peer: None };
+        let session =
+            Session { said: None, stage: Stage::Live, wakings: 0, open: 0, lost: false, turn: None, used, peer: None };
         self.all.insert(id.clone(), session);
     }
 
@@ -104,6 +107,16 @@ impl Sessions {
     fn is_over(&self, session: &Session) -> bool {
         // Live sessions end by themselves.
         session.stage == Stage::Resting && self.env.clock.monotonic().saturating_sub(session.used) > self.idle
+    }
+
+    /// Notes a session that is being opened.
+    fn opened(&self, id: &SessionId) {
+        let mut known = self.known();
+        // Now and then, so that sessions that ended while they rested do not add up.
+        if known.all.len().is_power_of_two() {
+            known.all.retain(|_, session| !self.is_over(session));
+        }
+        known.add(id, self.env.clock.monotonic());
     }
 
     /// Whether there are as many sessions.
@@ -187,6 +200,11 @@ impl Sessions {
         }
         drop(known);
         self.changed.notify_waiters();
+    }
+
+    /// Whether a request is to bring a session back, and nothing has begun.
+    fn is_to_wake(&self, id: &str) -> bool {
+        self.known().all.get(id).is_some_and(|session| session.stage == Stage::Waking { begun: false })
     }
 
     /// Ends the service of a session.

@@ -1,11 +1,14 @@
 //! What `rmcp` asks of a store of sessions: which are live, and what the client of one that rests said when it opened it.
 
+use std::fmt::Write as _;
 use std::future::ready;
 use std::pin::Pin;
 
-use futures::Stream;
+use futures::{Stream, StreamExt as _};
 use rmcp::model::{ClientJsonRpcMessage, ServerJsonRpcMessage};
-use rmcp::transport::streamable_http_server::session::local::{LocalSessionManager, LocalSessionManagerError};
+use rmcp::transport::streamable_http_server::session::local::{
+    LocalSessionManager, LocalSessionManagerError, SessionError,
+};
 use rmcp::transport::streamable_http_server::session::{
     RestoreOutcome, ServerSseMessage, SessionId, SessionManager, SessionState, SessionStore, SessionStoreError,
 };
@@ -27,6 +30,25 @@ impl Sessions {
         self.changed.notify_waiters();
         true
     }
+
+    /// How often a session came back.
+    fn wakings(&self, id: &str) -> u32 {
+        self.known().all.get(id).map_or(0, |session| session.wakings)
+    }
+}
+
+/// Gives the events of a session that came back ids of their own, because `rmcp` counts them from 0 again.
+fn with_waking(mut event: ServerSseMessage, wakings: u32) -> ServerSseMessage {
+    if let Some(id) = event.event_id.as_mut().filter(|_| wakings > 0) {
+        // Writing to a string does not fail.
+        let _ = write!(id, "-{wakings}");
+    }
+    event
+}
+
+/// The id that `rmcp` gave an event. None for one of before the last waking.
+fn without_waking(id: &str, wakings: u32) -> Option<&str> {
+    if wakings > 0 { id.strip_suffix(&format!("-{wakings}")) } else { Some(id) }
 }
 
 impl SessionManager for Sessions {
@@ -35,7 +57,7 @@ impl SessionManager for Sessions {
 
     async fn create_session(&self) -> Result<(SessionId, Transport), Self::Error> {
         let (id, transport) = self.live.create_session().await?;
-        self.known().add(&id, self.env.clock.monotonic());
+        self.opened(&id);
         Ok((id, transport))
     }
 
@@ -65,7 +87,9 @@ impl SessionManager for Sessions {
         id: &SessionId,
         message: ClientJsonRpcMessage,
     ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, Self::Error> {
-        self.live.create_stream(id, message).await
+        let wakings = self.wakings(id);
+        let events = self.live.create_stream(id, message).await?;
+        Ok(events.map(move |event| with_waking(event, wakings)))
     }
 
     async fn accept_message(&self, id: &SessionId, message: ClientJsonRpcMessage) -> Result<(), Self::Error> {
@@ -76,21 +100,32 @@ impl SessionManager for Sessions {
         &self,
         id: &SessionId,
     ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, Self::Error> {
-        self.live.create_standalone_stream(id).await
+        let wakings = self.wakings(id);
+        let events = self.live.create_standalone_stream(id).await?;
+        Ok(events.map(move |event| with_waking(event, wakings)))
     }
 
+    /// After the session rested, a stream of notifications begins anew: with all that were not fetched. Nothing follows in that of a call, as
+    /// no session rests whose client did not get an answer.
     async fn resume(
         &self,
         id: &SessionId,
         last_event_id: String,
     ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, Self::Error> {
-        self.live.resume(id, last_event_id).await
+        let wakings = self.wakings(id);
+        let events = match without_waking(&last_event_id, wakings) {
+            Some(last) => self.live.resume(id, last.to_owned()).await?.left_stream(),
+            None if last_event_id.contains('/') => return Err(SessionError::InvalidEventId.into()),
+            None => self.live.create_standalone_stream(id).await?.right_stream(),
+        };
+        Ok(events.map(move |event| with_waking(event, wakings)))
     }
 
     async fn restore_session(&self, id: SessionId) -> Result<RestoreOutcome<Transport>, Self::Error> {
         let restored = self.live.restore_session(id.clone()).await?;
         if let Some(session) = self.known().all.get_mut(&id) {
             session.stage = Stage::Waking { begun: true };
+            session.wakings += 1;
         }
         Ok(restored)
     }

@@ -4,12 +4,16 @@ use std::convert::Infallible;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 use http_body_util::combinators::UnsyncBoxBody;
 
 use super::Sessions;
+
+/// How long `rmcp` may take to forget a waking.
+const FORGET: Duration = Duration::from_millis(5);
 
 /// A request that is being answered. Dropping it before its end means that the client may have lost the answer.
 pub(crate) struct InUse {
@@ -30,6 +34,16 @@ impl InUse {
         if std::mem::take(&mut self.rested) {
             self.sessions.woke(&self.id, true);
         }
+    }
+
+    /// Whether nothing began to bring the session back: for a moment, `rmcp` takes the request for one of the waking before, which has ended or
+    /// was given up. Waits for that moment to pass.
+    pub(crate) async fn still_rests(&self) -> bool {
+        let rests = self.rested && self.sessions.is_to_wake(&self.id);
+        if rests {
+            self.sessions.env.clock.sleep(FORGET).await;
+        }
+        rests
     }
 
     /// The client has the whole answer, or needs no more of it.
