@@ -138,15 +138,16 @@ impl PeerService for PeerDoor {
         let sender = request.extensions().get::<Sender>().copied();
         let quiet = Quiet::default();
         let asked = quiet.clone();
-        let open = self.streams.open();
+        let mut open = None;
         let requests = request.into_inner().map(move |request| {
-            let _open = &open;
             let wire::AppendRequest { cluster_id, body, to, quiet } = request?;
             asked.push(quiet);
             door.meant(sender, &cluster_id, to)?;
             let append: AppendBody = decode("an append", body).map_err(refused)?;
             let append = AppendEntriesRequest::<Types>::try_from(append).map_err(refused)?;
             door.is_from(sender, append.vote.leader_id.node_id)?;
+            // A stream is of one leader in one term.
+            open.get_or_insert_with(|| door.streams.open(append.vote.leader_id));
             Ok(append)
         });
         // A message that cannot be decoded ends the stream with an error. Skipping it would leave a gap in the log.

@@ -207,7 +207,8 @@ impl Running {
             streams: streams.clone(),
             watch: None,
         };
-        let succession = Succession { raft: raft.clone(), streams, member: options.member, env: env.clone() };
+        let succession =
+            Succession { raft: raft.clone(), streams, member: options.member, disk: disk.clone(), env: env.clone() };
         let (reads, asks) = mpsc::channel(READERS_MAX);
         let link = LeaderLink::new(cluster_id, options.member, env.clone());
         let indexer = ReadIndexer { link: link.clone(), leadership, asks };

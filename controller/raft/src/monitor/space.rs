@@ -136,7 +136,8 @@ impl SpaceKeeper {
             Room::Short => tracing::error!(free_bytes, "the disk is nearly full: refusing new work"),
             Room::None => tracing::error!(free_bytes, "the disk is full: writes wait for space"),
         }
-        // A member that cannot append must not be elected. A single member cannot hand over.
+        // A member that cannot append must not be elected. This stops the election timeout; an early election looks at
+        // the room itself. A single member cannot hand over.
         if self.raft.voter_ids().count() > 1 {
             self.raft.runtime_config().elect(room != Room::None);
         }

@@ -3,6 +3,7 @@
 use atlas_types::{EventSeq, SinkImage, StateImage};
 
 use super::*;
+use crate::consensus::ELECTION_MAX;
 use crate::consensus::snapshot::{Snapshots, Source};
 use crate::error::ProposeError;
 use crate::monitor::space::Room;
@@ -74,6 +75,33 @@ async fn three_full_disks_stop_writes_and_nothing_else() {
     disks.iter().for_each(|disk| disk.set_capacity(None));
     propose_somewhere(&thirds, 3).await;
     all_have(&thirds, 3).await;
+    for third in thirds {
+        third.stop().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn members_with_full_disks_succeed_no_leader() {
+    let (dir, disks) = (tempfile::tempdir().expect("temporary directory"), [(); 3].map(|()| SimDisk::default()));
+    let mut thirds = three(dir.path(), &disks).await;
+    propose_somewhere(&thirds, 1).await;
+    all_have(&thirds, 1).await;
+    let leader = leader_of(&thirds).await;
+    let full = |index: usize| (index != leader).then_some(&disks[index]);
+    (0..3).filter_map(full).for_each(|disk| disk.set_capacity(Some(0)));
+    for (_, third) in thirds.iter().enumerate().filter(|(index, _)| *index != leader) {
+        has_room(&third.handle, Room::None).await;
+    }
+    // One that was elected meanwhile has left the lead to it again.
+    leads(&thirds[leader].handle).await;
+    thirds.remove(leader).stop().await;
+    let terms = || thirds.iter().map(|third| third.handle.members().term).max();
+    let before = terms();
+    // Both would have begun by now.
+    Env::system().clock.sleep(3 * ELECTION_MAX).await;
+    assert_eq!(terms(), before, "nobody asked for a vote");
+    (0..3).filter_map(full).for_each(|disk| disk.set_capacity(None));
+    propose_somewhere(&thirds, 2).await;
     for third in thirds {
         third.stop().await;
     }
