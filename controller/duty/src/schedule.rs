@@ -14,7 +14,7 @@ pub fn schedule(state: &State, away: &BTreeSet<NodeId>, strategy: Strategy, budg
     let plan = plan_without(&View(state), away, strategy, budget);
     let grants = plan.placements.into_iter().map(|placement| {
         // An agent may have gone while the job waited for room. One that parked has started: the agents were there.
-        let job = state.job_at(placement.queue_seq);
+        let job = state.job_at(placement.queue_seq).filter(|job| job.id == placement.grant.job);
         let failed = || job.filter(|job| !job.has_parked()).and_then(|job| requirements::failed(state, job));
         let command = reroute(state, job).or_else(failed);
         request(&placement.namespace, command.unwrap_or(Command::GrantLease(placement.grant)))
