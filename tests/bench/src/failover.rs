@@ -47,8 +47,8 @@ pub(crate) fn run(env: &Env, _rows: &[Row]) -> Result<Vec<Row>> {
         Row::amount(name, gap.as_secs_f64() * 1e3, "ms").value_against(&format!("{limit} ms"), limit)
     };
     Ok(vec![
-        row("failover_gap_p50", gaps[KILLS / 2], 800.0),
-        row("failover_gap_max", gaps[KILLS - 1], 2_000.0),
+        row("failover_gap_p50", gaps[KILLS / 2], 300.0),
+        row("failover_gap_max", gaps[KILLS - 1], 600.0),
         Row::amount("false_elections", elections as f64, "in 10 s"),
     ])
 }
