@@ -20,21 +20,26 @@ pub(crate) struct DataDir {
 }
 
 impl DataDir {
-    /// Locks the directory for the process of `node` with this boot id. Blocks.
-    pub(crate) fn open(files: &dyn Files, path: &Path, node: &NodeId, boot: BootId) -> Result<Self, LockError> {
+    /// Locks the directory for this process of `node`. Blocks.
+    pub(crate) fn open(files: &dyn Files, path: &Path, node: &NodeId) -> Result<Self, LockError> {
         files.create_dir_all(path)?;
         let lock = lock(&path.join("worker.lock"), &format!("worker {node}"))?;
-        let file = path.join(BOOT);
-        let previous = match files.read(&file) {
+        let previous = match files.read(&path.join(BOOT)) {
             Ok(bytes) => read(&bytes, node),
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
             Err(error) => return Err(error.into()),
         };
-        // Without it the next process may have to wait until the session of this one has ended.
-        if let Err(error) = files.write_durably(&file, format!("{:032x} {node}\n", boot.0).as_bytes()) {
-            warn!(%error, file = %file.display(), "could not write which process uses the data directory");
-        }
         Ok(Self { lock, previous })
+    }
+}
+
+/// Writes that the process with this boot id uses the directory `path` as `node`. It must be written before controllers know the boot id, and
+/// not by a process that never connects: the next one would name it instead of the one whose session is still open. Blocks.
+pub(crate) fn write_boot(files: &dyn Files, path: &Path, node: &NodeId, boot: BootId) {
+    let file = path.join(BOOT);
+    // Without it the next process may have to wait until the session of this one has ended.
+    if let Err(error) = files.write_durably(&file, format!("{:032x} {node}\n", boot.0).as_bytes()) {
+        warn!(%error, file = %file.display(), "could not write which process uses the data directory");
     }
 }
 
@@ -55,24 +60,43 @@ mod tests {
         name.parse().expect("a name")
     }
 
-    fn open(path: &Path, name: &str, boot: u128) -> Result<DataDir, String> {
-        DataDir::open(&SystemFiles, path, &node(name), BootId(boot)).map_err(|error| error.to_string())
+    fn open(path: &Path, name: &str) -> Result<DataDir, String> {
+        DataDir::open(&SystemFiles, path, &node(name)).map_err(|error| error.to_string())
+    }
+
+    /// A process that connects, and ends. Returns the one before it.
+    fn connected(path: &Path, name: &str, boot: u128) -> Option<BootId> {
+        let data = open(path, name).expect("free");
+        write_boot(&SystemFiles, path, &node(name), BootId(boot));
+        data.previous
     }
 
     #[test]
     fn one_process_at_a_time_has_it_and_knows_the_one_before() {
         let dir = tempfile::tempdir().expect("a directory");
         let path = dir.path().join("data");
-        let first = open(&path, "n1", 1).expect("free");
+        let first = open(&path, "n1").expect("free");
         assert_eq!(first.previous, None);
+        write_boot(&SystemFiles, &path, &node("n1"), BootId(1));
         let refused = format!("process {}, worker n1 uses it", std::process::id());
-        assert_eq!(open(&path, "n2", 2).map(|_| ()), Err(refused));
+        assert_eq!(open(&path, "n2").map(|_| ()), Err(refused));
         drop(first);
-        assert_eq!(open(&path, "n1", 3).expect("free").previous, Some(BootId(1)));
-        assert_eq!(open(&path, "n2", 4).expect("free").previous, None, "another node");
+        assert_eq!(connected(&path, "n1", 3), Some(BootId(1)));
+        assert_eq!(connected(&path, "n2", 4), None, "another node");
         for damaged in ["", "1", "x n1", " n1"] {
             std::fs::write(path.join(BOOT), damaged).expect("written");
-            assert_eq!(open(&path, "n1", 5).expect("free").previous, None, "{damaged}");
+            assert_eq!(open(&path, "n1").expect("free").previous, None, "{damaged}");
         }
+    }
+
+    #[test]
+    fn a_process_that_never_connects_does_not_count() {
+        let dir = tempfile::tempdir().expect("a directory");
+        assert_eq!(connected(dir.path(), "n1", 1), None);
+        for _ in 0..2 {
+            assert_eq!(open(dir.path(), "n1").expect("free").previous, Some(BootId(1)));
+        }
+        assert_eq!(connected(dir.path(), "n1", 2), Some(BootId(1)));
+        assert_eq!(open(dir.path(), "n1").expect("free").previous, Some(BootId(2)));
     }
 }

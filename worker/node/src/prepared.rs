@@ -51,7 +51,7 @@ impl PreparedWorker {
         options.data_dir = std::path::absolute(&options.data_dir)
             .map_err(|source| StartError::DataDir { path: options.data_dir.clone(), source })?;
         let boot = BootId(env.entropy.u128());
-        let data = open_data(&options, &env, boot).await?;
+        let data = open_data(&options, &env).await?;
         let data_dir = options.data_dir.clone();
         let sdk = env.spawn_blocking("sdk", move || unpack_sdk(&data_dir)).join().await;
         let sdk = sdk.unwrap_or_else(|_| Err(std::io::ErrorKind::Interrupted.into()));
@@ -71,7 +71,7 @@ impl PreparedWorker {
 }
 
 /// Finds out how the processes of agents are contained, limited and confined. Each question starts a process that mostly waits for the
-/// kernel, so they are asked at the same time.
+/// kernel, so those that may are asked at the same time.
 async fn contain(options: &Options, env: &Env, sdk: &Path) -> Result<(Supervisor, Sandboxes), StartError> {
     let failed = |error: SupervisorError| StartError::Supervisor(Box::new(error));
     let program = SupervisorProgram::new(options.supervisor.as_deref()).map_err(failed)?;
@@ -79,6 +79,11 @@ async fn contain(options: &Options, env: &Env, sdk: &Path) -> Result<(Supervisor
     let (own, choice, at) = (program.clone(), options.cgroup.clone(), options.data_dir.clone());
     let node = options.node.clone();
     let groups = env.spawn_blocking("open cgroups", move || own.groups(&choice, &node, &at));
+    // Without an answer the runtime is being stopped.
+    let interrupted = |_| StartError::Interrupted;
+    // Before any other process starts: the worker can use its own group of version 2 only while no other process is in it, and would
+    // have no limits until it ends.
+    let (groups, reasons) = groups.join().await.map_err(interrupted)?;
     let (own, mode, told) = (program.clone(), options.sandbox, options.sandbox_means);
     let means = env.spawn_blocking("probe sandboxes", move || match mode {
         SandboxMode::Off => Means::default(),
@@ -91,11 +96,8 @@ async fn contain(options: &Options, env: &Env, sdk: &Path) -> Result<(Supervisor
         let keeps = supervisor.keep(&code, &work);
         Ok((supervisor, keeps))
     });
-    // Without an answer the runtime is being stopped.
-    let interrupted = |_| StartError::Interrupted;
     let (mut supervisor, keeps) = supervisor.join().await.map_err(interrupted)?.map_err(failed)?;
     info!(confinement = %supervisor.confinement(), "agents' process trees are contained");
-    let (groups, reasons) = groups.join().await.map_err(interrupted)?;
     supervisor.limit_by(groups);
     log_groups(&supervisor, options, &reasons);
     let means = means.join().await.map_err(interrupted)?;
@@ -115,9 +117,9 @@ async fn contain(options: &Options, env: &Env, sdk: &Path) -> Result<(Supervisor
 }
 
 /// Locks the data directory for this process.
-async fn open_data(options: &Options, env: &Env, boot: BootId) -> Result<DataDir, StartError> {
+async fn open_data(options: &Options, env: &Env) -> Result<DataDir, StartError> {
     let (files, path, node) = (Arc::clone(&env.files), options.data_dir.clone(), options.node.clone());
-    let opened = env.spawn_blocking("data", move || DataDir::open(&*files, &path, &node, boot)).join().await;
+    let opened = env.spawn_blocking("data", move || DataDir::open(&*files, &path, &node)).join().await;
     let path = options.data_dir.clone();
     match opened.unwrap_or_else(|_| Err(LockError::File(std::io::ErrorKind::Interrupted.into()))) {
         Ok(data) => Ok(data),
@@ -233,4 +235,34 @@ fn pip_environment(options: &Options) -> Vec<(OsString, OsString)> {
 fn environment(more: &[String]) -> Vec<(OsString, OsString)> {
     let names = PASSED.iter().copied().chain(more.iter().map(String::as_str));
     names.filter_map(|name| Some((name.into(), std::env::var_os(name)?))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn no_other_process_starts_until_the_groups_are_known() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (program, log) = (folder.path().join("supervisor"), folder.path().join("log"));
+        // The entry into a group takes the longest, so that others would be before it if they started beside it.
+        let script = format!("#!/bin/sh\n[ \"$2\" = enter ] && /bin/sleep 0.3\necho \"$2\" >>'{}'\n", log.display());
+        fs::write(&program, script).expect("written");
+        fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).expect("ours");
+        let node = "n1".parse().expect("a name");
+        let mut options = Options::new(node, Vec::new(), folder.path().join("data"));
+        options.supervisor = Some(program);
+        fs::create_dir_all(&options.data_dir).expect("created");
+        contain(&options, &Env::system(), folder.path()).await.expect("contained");
+        let text = fs::read_to_string(&log).expect("it was started");
+        let mut started: Vec<&str> = text.lines().collect();
+        if !started.contains(&"enter") {
+            return atlas_notice::skip("this machine lets no process create cgroups");
+        }
+        assert_eq!(started.remove(0), "enter");
+        assert!(started.contains(&"means") && started.contains(&"probe"), "{started:?}");
+    }
 }

@@ -16,6 +16,7 @@ use tokio::sync::{mpsc, watch};
 use tracing::{debug, info, warn};
 
 use crate::Options;
+use crate::data::write_boot;
 use crate::environment::Environments;
 use crate::link::{self, Link};
 use crate::news::News;
@@ -183,6 +184,10 @@ impl Worker {
         if shared.settings.containers.is_available() {
             offer_containers(&mut identity.inventory);
         }
+        let (files, at, name) = (Arc::clone(&env.files), options.data_dir.clone(), options.node.clone());
+        let written = env.spawn_blocking("write boot", move || write_boot(&*files, &at, &name, boot));
+        // The pump sends the first hello.
+        written.join().await.map_err(|_| StartError::Interrupted)?;
         let inventory = identity.inventory.clone();
         let pump = Pump::new(Parts {
             env: env.clone(),
@@ -284,7 +289,7 @@ fn find_python(
 ) {
     let own = env.clone();
     drop(env.spawn("find python", async move {
-        // A node without any says so in its first hello.
+        // Without any, the search ends soon, mostly before the first hello, which then says so; otherwise a second hello does.
         if settings.python.is_installed() && clients.wait_for(Option::is_some).await.is_err() {
             return;
         }
