@@ -56,15 +56,15 @@ pub use crate::failure::Failure;
 use crate::arguments::Arguments;
 use crate::context::Context;
 
-/// Runs one command line and returns its exit code. `give_back` gives free memory of the program's allocator back to the system.
-pub fn main(give_back: fn()) -> ExitCode {
+/// Runs one command line and returns its exit code. `heap` is the program's allocator.
+pub fn main(heap: atlas_env::Heap) -> ExitCode {
     // The worker of `dev` starts this program again as the supervisor of its agents' processes.
     atlas_dev::run_if_asked();
     if let Some(code) = atlas_bundled::run_if_asked() {
         return code;
     }
     atlas_env::no_huge_pages();
-    atlas_env::know_start_memory(give_back);
+    atlas_env::know_start_memory(heap);
     if let Err(error) = atlas_env::no_core_dumps() {
         #[expect(clippy::print_stderr, reason = "nothing else is set up to print an error")]
         {

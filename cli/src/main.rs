@@ -3,5 +3,5 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    atlas_cli::main(atlas_heap::give_back)
+    atlas_cli::main(atlas_env::Heap { keep_nothing: atlas_heap::keep_nothing, give_back: atlas_heap::give_back })
 }

@@ -84,7 +84,10 @@ fn main() -> ExitCode {
         return code;
     }
     atlas_env::no_huge_pages();
-    atlas_env::know_start_memory(atlas_heap::give_back);
+    atlas_env::know_start_memory(atlas_env::Heap {
+        keep_nothing: atlas_heap::keep_nothing,
+        give_back: atlas_heap::give_back,
+    });
     if let Err(error) = atlas_env::no_core_dumps() {
         #[expect(clippy::print_stderr, reason = "nothing else is set up to print an error")]
         {

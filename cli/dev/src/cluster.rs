@@ -94,6 +94,7 @@ pub struct Cluster {
 impl Cluster {
     /// Starts the controller and the worker, which registers at it. Needs the async runtime from [`runtime`].
     pub async fn start(options: Options, env: Env) -> Result<Self, DevStartError> {
+        env.keep_no_free_memory();
         let data = match &options.data {
             Some(path) => DataDir::kept(path)?,
             None => DataDir::ephemeral()?,

@@ -44,6 +44,7 @@ impl Member {
         settings: &DevSettings,
         env: Env,
     ) -> Result<Self, DevStartError> {
+        env.keep_no_free_memory();
         let ControllerOptions { name, data_dir, http, workers, peers, join, token } = options;
         let mut options = settings.controller(data_dir)?;
         (options.http, options.grpc, options.peer) = (http, workers, Some(peers));
@@ -61,6 +62,7 @@ impl Member {
         settings: &DevSettings,
         env: Env,
     ) -> Result<Self, DevStartError> {
+        env.keep_no_free_memory();
         let options = settings.worker(node, controllers, data_dir)?;
         let worker = Worker::start(options, env.clone()).await.map_err(DevStartError::Worker)?;
         drop(env.free_start_memory());

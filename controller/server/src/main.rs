@@ -4,11 +4,11 @@ use std::process::ExitCode;
 
 use anyhow::Context as _;
 use atlas_controller::{Controller, StartError, command, load};
-use atlas_env::Env;
+use atlas_env::{Env, Heap};
 
 fn main() -> ExitCode {
     atlas_env::no_huge_pages();
-    atlas_env::know_start_memory(atlas_heap::give_back);
+    atlas_env::know_start_memory(Heap { keep_nothing: atlas_heap::keep_nothing, give_back: atlas_heap::give_back });
     match run() {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
@@ -51,6 +51,7 @@ fn run() -> anyhow::Result<()> {
         return Ok(());
     }
     let env = Env::system();
+    env.keep_no_free_memory();
     let lines = loaded.options.otlp.as_ref().and_then(|otlp| otlp.logs(&env));
     atlas_telemetry::start_log_with(&loaded.options.log, lines.map(|lines| Box::new(lines) as atlas_telemetry::Sink))?;
     // The leader loop and the log use their own thread and need a core for it. With one more thread here, two threads

@@ -28,7 +28,7 @@ pub use entropy::{Entropy, SystemEntropy};
 pub use error::chain;
 pub use files::{FileReader, FileWriter, Files, SystemFiles, is_full};
 pub use lock::{LockError, lock};
-pub use memory::{huge_pages_as_the_system_does, know_start_memory, no_huge_pages};
+pub use memory::{Heap, huge_pages_as_the_system_does, know_start_memory, no_huge_pages};
 pub use net::{Connection, Listener, Net, Proof, SystemNet};
 pub use tasks::{Task, TaskEnd, Threads};
 pub use text::{

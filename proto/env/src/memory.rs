@@ -1,4 +1,4 @@
-//! The memory of this process: the size of its pages, and what only its start needed.
+//! The memory of this process: the size of its pages, and giving back what is used during the start and not later.
 
 use std::ops::Range;
 use std::sync::OnceLock;
@@ -9,16 +9,29 @@ use nix::sys::prctl;
 
 use crate::{Env, Task};
 
-/// How long after its start a program gives back what only the start needed. Searches for other programs have ended by then.
+/// How long after its start a program gives memory back. Searches for other programs have ended by then.
 const START_MAX: Duration = Duration::from_secs(2);
 
-/// What is known since the beginning of `main`.
+/// What [`know_start_memory`] found out.
 static BEGIN: OnceLock<Begin> = OnceLock::new();
 
-/// What a program knows at its beginning.
+/// The allocator of a program.
+#[derive(Debug, Clone, Copy)]
+pub struct Heap {
+    /// From now on, free memory is given back to the system at once.
+    pub keep_nothing: fn(),
+    /// Gives free memory back to the system. From now on, free memory is kept for a while.
+    pub give_back: fn(),
+}
+
+impl Heap {
+    /// That of the system, for programs without one of their own.
+    pub const SYSTEM: Self = Self { keep_nothing: || {}, give_back: || {} };
+}
+
+/// What is needed later to give memory back.
 struct Begin {
-    /// Gives free memory of the program's own allocator back to the system.
-    give_back: fn(),
+    heap: Heap,
     /// The mappings of the program and of the libraries it is linked with, which stay as long as the process runs.
     files: Vec<Range<usize>>,
 }
@@ -36,27 +49,34 @@ pub fn huge_pages_as_the_system_does() {
     let _ = prctl::set_thp_disable(false);
 }
 
-/// Prepares [`Env::free_start_memory`]. Call this in `main`, before a thread is started. `give_back` does for the program's own allocator, if
-/// it has one, what is done for that of the system.
-pub fn know_start_memory(give_back: fn()) {
+/// Prepares [`Env::free_start_memory`]. Call this in `main`, before a thread is started.
+pub fn know_start_memory(heap: Heap) {
     let maps = std::fs::read_to_string("/proc/self/maps").unwrap_or_default();
     // Only `main` calls this, once.
-    let _ = BEGIN.set(Begin { give_back, files: maps.lines().filter_map(mapping).collect() });
+    let _ = BEGIN.set(Begin { heap, files: maps.lines().filter_map(mapping).collect() });
 }
 
 /// Gives free memory of the system's allocator back. Libraries in C use that one in any case.
 fn trim_system_heap() {
     #[cfg(target_env = "gnu")]
     #[expect(unsafe_code, reason = "a call of C")]
-    // SAFETY: any thread may call this at any time.
+    // SAFETY: the C library's manual says that threads may call this beside each other.
     unsafe {
         nix::libc::malloc_trim(0);
     }
 }
 
 impl Env {
-    /// Gives back what only the start of this process needed, a while after the call: free memory of the heap, and the pages of the program
-    /// itself. Call this at the end of a start.
+    /// Until [`Env::free_start_memory`], free memory of the heap is given back at once. Call this when a start begins that ends with that call: it
+    /// costs calls of the kernel, so programs that never do the latter should not do this either.
+    pub fn keep_no_free_memory(&self) {
+        if let Some(begin) = BEGIN.get() {
+            (begin.heap.keep_nothing)();
+        }
+    }
+
+    /// Gives memory back a while after the call: free memory of the heap, and pages of the program itself, most of which are used during the
+    /// start and not later. Call this at the end of a start.
     pub fn free_start_memory(&self) -> Task<()> {
         let env = self.clone();
         self.spawn("free memory of the start", async move {
@@ -70,7 +90,7 @@ impl Env {
 fn free_start_memory() {
     trim_system_heap();
     let Some(begin) = BEGIN.get() else { return };
-    (begin.give_back)();
+    (begin.heap.give_back)();
     release(&begin.files);
 }
 
@@ -131,6 +151,8 @@ fn changed(line: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::process::Command;
+
     use super::*;
 
     #[test]
@@ -171,15 +193,25 @@ VmFlags: rd ex mr mw me de sd";
 
     #[test]
     fn a_program_that_gave_back_its_pages_still_runs() {
+        const ALONE: &str = "ATLAS_ENV_TEST_ALONE";
+        if std::env::var_os(ALONE).is_none() {
+            // Other tests would map pages of this process meanwhile.
+            let mut again = Command::new(std::env::current_exe().expect("this program"));
+            again.args(["--exact", "memory::tests::a_program_that_gave_back_its_pages_still_runs", "--nocapture"]);
+            let ended = again.env(ALONE, "1").status().expect("started");
+            return assert!(ended.success(), "{ended}");
+        }
         let mapped = || {
-            let status = std::fs::read_to_string("/proc/self/status").expect("a process of its own");
-            let files = status.lines().find_map(|line| line.strip_prefix("RssFile:")).expect("counted");
-            files.trim().trim_end_matches(" kB").parse::<usize>().expect("a number")
+            let status = std::fs::read_to_string("/proc/self/status").ok()?;
+            let files = status.lines().find_map(|line| line.strip_prefix("RssFile:"))?;
+            files.trim().trim_end_matches(" kB").parse::<usize>().ok().filter(|&files| files > 0)
         };
-        know_start_memory(|| {});
-        let before = mapped();
+        know_start_memory(Heap::SYSTEM);
+        let Some(before) = mapped() else {
+            return atlas_notice::skip("this kernel does not tell how many pages of files a process has");
+        };
         free_start_memory();
-        let after = mapped();
+        let after = mapped().expect("told before");
         assert!(after < before, "{after} KiB of files, {before} KiB before");
     }
 }

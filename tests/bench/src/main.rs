@@ -39,8 +39,8 @@ use clap::Parser;
 use crate::figures::Row;
 use crate::record::Stolen;
 
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+// The allocator of the programs.
+use atlas_heap as _;
 
 /// Every benchmark with its name, in the order of execution. The limits come first, because other benchmarks are
 /// compared with them.

@@ -15,7 +15,7 @@ fn main() -> ExitCode {
     if let Some(code) = atlas_bundled::run_if_asked() {
         return code;
     }
-    atlas_env::know_start_memory(|| {});
+    atlas_env::know_start_memory(atlas_env::Heap::SYSTEM);
     match run() {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
