@@ -56,24 +56,46 @@ async fn pins_are_told_to_those_who_have_read_the_list() {
     assert_eq!(count(&after), count(&before) + 1, "{after}");
 }
 
-#[tokio::test]
-async fn a_session_that_rested_hears_what_it_missed() {
+/// A session has read the list, nothing of it is open, and the list changes while it rests or `before`. Another session hears when it is told.
+async fn misses_a_change(before: bool) {
     let folder = tempfile::tempdir().expect("a folder");
     let controller = Controller::start(folder.path());
     let wire = Wire::new(&controller);
     register_echo(&Api::new(&controller.http.to_string())).await;
-    let session = wire.open().await;
-    let before = wire.ask(&session, "tools/list", json!({})).await;
-    for _ in 0..MANY {
-        wire.open().await;
-    }
+    let (session, other) = (wire.open().await, wire.open().await);
+    let listed = wire.ask(&session, "tools/list", json!({})).await;
+    wire.ask(&other, "tools/list", json!({})).await;
+    let mut stream = wire.stream(&other).await;
     let http = reqwest::Client::builder().no_proxy().build().expect("a client");
     let url = format!("http://{}/api/objects/pin/exec-echo", controller.http);
-    let pinned = http.put(&url).body(r#"{"spec": {"version": "^1.0.0"}}"#).send().await.expect("an answer");
-    assert!(pinned.status().is_success());
-    // A client that was told of a change before resumes its stream.
+    for pins in [before, !before] {
+        if pins {
+            let pinned = http.put(&url).body(r#"{"spec": {"version": "^1.0.0"}}"#).send().await.expect("an answer");
+            assert!(pinned.status().is_success());
+            hears(&mut stream, CHANGED).await;
+            continue;
+        }
+        for _ in 0..MANY {
+            wire.open().await;
+        }
+    }
+    if before {
+        // The session comes back before the client resumes its stream.
+        wire.ask(&session, "ping", json!({})).await;
+    }
+    // A client that was told of other changes resumes its stream.
     hears(&mut wire.resumed(&session, "3").await, CHANGED).await;
     let after = wire.ask(&session, "tools/list", json!({})).await;
     let count = |list: &serde_json::Value| list["result"]["tools"].as_array().map_or(0, Vec::len);
-    assert_eq!(count(&after), count(&before) + 1, "{after}");
+    assert_eq!(count(&after), count(&listed) + 1, "{after}");
+}
+
+#[tokio::test]
+async fn a_session_that_rested_hears_what_it_missed() {
+    misses_a_change(false).await;
+}
+
+#[tokio::test]
+async fn a_session_that_rested_hears_what_it_had_not_fetched() {
+    misses_a_change(true).await;
 }
