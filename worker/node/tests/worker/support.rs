@@ -146,11 +146,14 @@ impl Controller {
         in_time("a session", self.sessions.recv()).await.expect("the server runs")
     }
 
-    /// The session in which a node says that it runs containers, not welcomed yet. An engine that answers late is told with another hello.
+    /// The session in which a node says that it runs containers, not welcomed yet. An engine that answers late is told with another hello, and
+    /// the session before it may be closed without one.
     pub(crate) async fn session_with_containers(&mut self) -> Session {
         loop {
             let mut session = self.session().await;
-            if session.hello().await.inventory.labels.get("container").is_some_and(|told| told == "available") {
+            let hello = session.next_if_open().await;
+            let Some(ToLeader::Hello(hello)) = hello else { continue };
+            if hello.inventory.labels.get("container").is_some_and(|told| told == "available") {
                 return session;
             }
         }
@@ -305,11 +308,15 @@ impl Session {
 
     /// The next frame of any kind, except that the worker uses no limited models.
     pub(crate) async fn next(&mut self) -> ToLeader {
+        self.next_if_open().await.expect("the stream is open")
+    }
+
+    async fn next_if_open(&mut self) -> Option<ToLeader> {
         loop {
-            let frame = in_time("a frame", self.incoming.next()).await.expect("the stream is open").expect("no error");
+            let frame = in_time("a frame", self.incoming.next()).await?.expect("no error");
             let said = ToLeader::try_from(frame).expect("a well-formed frame");
             if said != ToLeader::AnnounceModels(ModelUses::default()) {
-                return said;
+                return Some(said);
             }
         }
     }

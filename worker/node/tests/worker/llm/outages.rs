@@ -94,8 +94,9 @@ async fn a_leader_whose_clock_is_ahead_does_not_shorten_the_pauses() {
     assert!(scene.record_until(u64::MAX).await.is_none(), "it parks");
     let [one, two] = &scene.parked[..] else { panic!("{:?}", scene.parked) };
     let between = two.used.as_duration().saturating_sub(one.used.as_duration());
-    // The pause is 5 s or more, less up to half.
-    assert!(between >= Duration::from_secs(2), "{between:?}");
+    // The job has waited for 3 s when it pauses for 2.5 s or more, and asks to park 5 s after the outage began. So half a second is left, or
+    // more. Tries that no provider answers do not count.
+    assert!(between >= Duration::from_millis(400), "{between:?}");
     scene.node.shutdown().await;
 }
 
