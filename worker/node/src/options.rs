@@ -282,7 +282,7 @@ pub struct Configuration {
     /// Maximum number of concurrent jobs of llm agents, which mostly wait for a model; defaults to 256.
     #[arg(long, env = "ATLAS_LLM_PLACES", value_name = "N")]
     pub llm_places: Option<u32>,
-    /// Idle slots to keep for each agent version; defaults to 2.
+    /// Idle slots to keep for each agent version; further ones stay for a second; defaults to 2.
     #[arg(long, env = "ATLAS_WARM_POOL_SIZE", value_name = "N")]
     pub warm_pool_size: Option<u32>,
     /// Time after which an idle slot is stopped; defaults to 300s.
