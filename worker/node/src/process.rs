@@ -13,6 +13,7 @@ mod left;
 mod plan;
 mod pre_exec;
 mod report;
+mod settled;
 mod supervisor;
 mod tree;
 mod usage;

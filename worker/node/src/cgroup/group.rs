@@ -2,6 +2,7 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -16,20 +17,30 @@ const PERIOD_MICROS: u64 = 100_000;
 /// The highest number of cores for a quota, because the kernel refuses absurd quotas.
 const CORES_MAX: u64 = 1 << 16;
 
+/// More than the kernel writes into the file with the number of killed processes.
+const KILLS_BYTES_MAX: usize = 1_024;
+
 /// A group for one process tree, with one directory in each hierarchy that limits it. Dropping it removes the group.
 /// The tree must have ended before.
 #[derive(Debug)]
 pub(crate) struct Group {
     directories: Vec<PathBuf>,
-    /// The file with the number of processes that were killed at the memory limit.
-    kills: Option<PathBuf>,
+    /// Where its memory is counted.
+    memory: Option<CountedMemory>,
     left: Arc<Left>,
+}
+
+#[derive(Debug)]
+struct CountedMemory {
+    directory: PathBuf,
+    /// The number of processes that were killed at the limit. Held open, because each job looks at it.
+    kills: File,
 }
 
 impl Group {
     /// A group without directories.
     pub(super) fn new(left: Arc<Left>) -> Self {
-        Self { directories: Vec::new(), kills: None, left }
+        Self { directories: Vec::new(), memory: None, left }
     }
 
     /// Sets the limit of one controller in `directory`, which may already exist because of another controller.
@@ -51,7 +62,8 @@ impl Group {
             }
         }
         if controller == Controller::Memory {
-            self.kills = Some(directory.join(kills_file(version)));
+            let kills = File::open(directory.join(kills_file(version))).ok();
+            self.memory = kills.map(|kills| CountedMemory { directory: directory.to_owned(), kills });
         }
         Ok(())
     }
@@ -69,15 +81,16 @@ impl Group {
 
     /// The most memory that the group used. None on a kernel that does not say so.
     pub(crate) fn peak_bytes(&self) -> Option<u64> {
-        let directory = self.kills.as_ref()?.parent()?;
+        let directory = &self.memory.as_ref()?.directory;
         let read = |file| fs::read_to_string(directory.join(file)).ok()?.trim().parse().ok();
         read("memory.peak").or_else(|| read("memory.max_usage_in_bytes"))
     }
 
     /// The number of processes that were killed so far because the group reached its memory limit.
     pub(crate) fn kills(&self) -> u64 {
-        let text = self.kills.as_ref().and_then(|file| fs::read_to_string(file).ok());
-        text.as_deref().and_then(kills_in).unwrap_or(0)
+        let mut text = [0; KILLS_BYTES_MAX];
+        let bytes = self.memory.as_ref().and_then(|memory| memory.kills.read_at(&mut text, 0).ok()).unwrap_or(0);
+        std::str::from_utf8(&text[..bytes]).ok().and_then(kills_in).unwrap_or(0)
     }
 }
 

@@ -36,10 +36,17 @@ const FORKSERVER: &str = "multiprocessing.forkserver";
 
 /// All descendants of `root`, without `root` itself.
 pub(super) fn below(root: i32) -> Below {
-    let mut found = Below::new();
+    below_in_order(root).into_iter().collect()
+}
+
+/// The same, each after its parent.
+pub(super) fn below_in_order(root: i32) -> Vec<i32> {
+    let (mut found, mut known) = (Vec::new(), Below::new());
     let mut next = vec![root];
     while let Some(parent) = next.pop() {
-        next.extend(children(parent).into_iter().filter(|&child| found.insert(child)));
+        let new: Vec<i32> = children(parent).into_iter().filter(|&child| known.insert(child)).collect();
+        found.extend_from_slice(&new);
+        next.extend(new);
     }
     found
 }

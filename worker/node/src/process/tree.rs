@@ -24,9 +24,10 @@ use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
 use super::exposure::{Exposed, Exposure};
-use super::left::{self, Below, Ended};
+use super::left::{self, Ended};
 use super::plan::Plan;
 use super::report::{Change, REPORT_BYTES, Spent};
+use super::settled::Settled;
 use super::supervisor::{self, ARGUMENT, KILL, TERMINATE};
 use super::watchdog::Hold;
 use super::{Confinement, LeaseWatchdog, pre_exec};
@@ -251,7 +252,7 @@ impl Supervisor {
             control,
             hold,
             heard: Vec::new(),
-            own: None,
+            settled: None,
             enforced,
             confined: spawn.sandbox.as_ref().map(Confined::text),
             sandbox: spawn.sandbox,
@@ -281,7 +282,7 @@ pub(crate) struct Tree {
     hold: Option<Hold>,
     heard: Vec<u8>,
     /// Its own processes, once it has settled.
-    own: Option<Below>,
+    settled: Option<Settled>,
     enforced: Enforced,
     /// How it is confined, as text.
     confined: Option<String>,
@@ -297,7 +298,7 @@ pub(crate) struct Tree {
     /// [`Self::breach`].
     kills: u64,
     kills_told: u64,
-    /// The most memory that its group used.
+    /// The most memory that its group used, when the last of them was killed.
     peak: Option<u64>,
     /// True if a second supervisor is inside of the namespaces of the tree.
     in_namespace: bool,
@@ -333,16 +334,19 @@ impl Tree {
 
     /// Records the current processes as the tree's own, not those of a job.
     pub(crate) fn settle(&mut self) {
-        self.own = Some(left::below(self.root()));
+        self.settled = Some(Settled::below(self.root(), self.in_namespace));
     }
 
     /// Kills the processes that a job left running beside the tree's own ones, and returns them. Does nothing before
     /// the tree has settled. The processes are gone when this returns, unless the system takes longer than
     /// [`Self::GONE_MAX`].
     pub(crate) async fn end_others(&self, asked: &[i32]) -> Vec<Ended> {
-        let Some(own) = &self.own else { return Vec::new() };
+        let Some(settled) = &self.settled else { return Vec::new() };
+        if settled.is_alone() {
+            return Vec::new();
+        }
         let kept = left::asked(self.root(), asked);
-        let ended = left::end(self.root(), &own.union(&kept).copied().collect());
+        let ended = left::end(self.root(), &settled.own.union(&kept).copied().collect());
         let until = self.env.clock.monotonic() + Self::GONE_MAX;
         while ended.iter().any(Ended::is_running) && self.env.clock.monotonic() < until {
             self.env.clock.sleep(Duration::from_millis(1)).await;
@@ -361,10 +365,12 @@ impl Tree {
     }
 
     fn count_kills(&mut self) {
-        if let Some(group) = &self.group {
-            self.kills = group.kills();
+        let Some(group) = &self.group else { return };
+        let kills = group.kills();
+        if kills > self.kills {
             self.peak = group.peak_bytes();
         }
+        self.kills = kills;
     }
 
     fn root(&self) -> i32 {
