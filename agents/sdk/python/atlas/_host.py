@@ -4,8 +4,8 @@ Frames go over two descriptors of their own: four bytes of length, most signific
 goes to stdout and stderr, which the worker reads as log lines, so that no print can break the framing.
 
     worker: start {contract, directory, model | no_model}   run {number, input, context}   spawned {call, data | error | refused}   shutdown
-    host:   ready   failed {stage, error}   result {number, output, execution_metadata, keeps}
-            error {number, error, execution_metadata, keeps}   log {level, text}   progress {text}   stopped
+    host:   ready   failed {stage, error}   result {number, output, execution_metadata?, keeps?}
+            error {number, error, execution_metadata?, keeps?}   log {level, text}   progress {text}   stopped
             spawn {number, call, agent, skill, input, priority, timeout}   leave {number, call}   tool {number, call, tool, input}
             model {number, call, input}   delta {number, step, try, text}
 """
@@ -116,8 +116,11 @@ class Host:
         flush()
         # A job must get an answer, also after an error.
         try:
-            answer["execution_metadata"] = {**_plain(context.execution_metadata), **bare}
-            self._channel.send({**answer, "keeps": kept(self._agent)})
+            if metadata := {**_plain(context.execution_metadata), **bare}:
+                answer["execution_metadata"] = metadata
+            if processes := kept(self._agent):
+                answer["keeps"] = processes
+            self._channel.send(answer)
         except BaseException as error:
             self._channel.send({"type": "error", "number": number, "error": _text(error)})
         self._run = 0
@@ -221,17 +224,26 @@ def _start(coroutine, loop):
     # Running up to the first await at once spares most jobs a turn of the loop.
     if sys.version_info >= (3, 12):
         return asyncio.Task(coroutine, loop=loop, eager_start=True)
-    return loop.create_task(coroutine)
+    # A new task asks its loop for its first step and for nothing else.
+    asked = []
+    loop.call_soon = lambda step, *arguments, context=None: asked.append((step, arguments, context))
+    try:
+        task = asyncio.Task(coroutine, loop=loop)
+    finally:
+        del loop.call_soon
+    for step, arguments, context in asked:
+        context.run(step, *arguments)
+    return task
 
 
 def _set_variables(fields):
     """A slot serves many jobs; the variables that it was started with are those of the first one."""
     os.environ["ATLAS_JOB_ID"] = fields.get("job_id", "")
     for name, value in (("ATLAS_ATTEMPT", fields.get("attempt")), ("TRACEPARENT", fields.get("traceparent"))):
-        if value is None:
-            os.environ.pop(name, None)
-        else:
+        if value is not None:
             os.environ[name] = str(value)
+        elif name in os.environ:
+            del os.environ[name]
 
 
 def _plain(values):

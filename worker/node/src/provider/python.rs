@@ -14,15 +14,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use atlas_env::Env;
-use atlas_types::{FailureKind, SpawnRule, StreamKind};
+use atlas_types::{FailureKind, StreamKind};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use self::frame::{Frame, Kind, level, spawn_call, tools};
+use self::frame::{Frame, JobContext, Kind, level, spawn_call};
 use self::model::{Calls, News, offered};
-use super::exec::{environment, traceparent};
+use super::exec::environment;
 use super::io_loop::{ReadResult, Ready, Sink, Source, Wait, Woken};
-use super::platform::skill_names;
 use super::round::caller::pass;
 use super::{Execution, Settings, StartError, elsewhere, explained, seconds};
 use crate::agent::Agent;
@@ -313,24 +312,8 @@ impl Host {
     }
 
     fn run(&mut self, work: &Work, model: &Result<String, String>, secrets: &Secrets, env: &Env) {
-        let assignment = &work.assignment;
-        let metadata = serde_json::from_slice::<&RawValue>(&assignment.metadata).ok();
-        // A controller that sends no rule does not support spawning.
-        let rule = assignment.spawn.unwrap_or(SpawnRule { depth: 0, depth_max: 3, permitted: false });
-        let context = json!({
-            "job_id": assignment.job.to_string(),
-            "attempt": assignment.attempt.0,
-            "traceparent": traceparent(assignment),
-            "spawn_allowed": rule.permitted,
-            "depth": rule.depth,
-            "max_depth": rule.depth_max,
-            "metadata": metadata,
-            "tools": tools(&work.agent.contract),
-            "skills": skill_names(&work.agent),
-            "model": model.as_ref().ok(),
-            "no_model": model.as_ref().err(),
-        });
-        let mut context = context.to_string();
+        // It is plain data, so it can be written.
+        let mut context = serde_json::to_string(&JobContext::of(work, model)).unwrap_or_default();
         if let Some(chain) = work.context.as_deref().and_then(|chain| std::str::from_utf8(chain).ok()) {
             // Its members are none of those above.
             let members = chain.trim().strip_prefix('{').and_then(|chain| chain.strip_suffix('}')).unwrap_or_default();

@@ -55,6 +55,60 @@ class Counter(AgentBase):
 }
 
 #[tokio::test]
+async fn a_job_has_its_task_from_its_first_line() {
+    if without_python() {
+        return;
+    }
+    let mut stage = Stage::set().await;
+    let code = r#"
+import asyncio
+
+class Patient(AgentBase):
+    async def execute(self, input_data):
+        task = asyncio.current_task()
+        async with asyncio.timeout(60):
+            await asyncio.sleep(input_data["sleep"])
+        return {"same": task is not None and task is asyncio.current_task()}
+"#;
+    for end in stage.run(code, "", &["{\"sleep\": 0}", "{\"sleep\": 0.001}"]).await {
+        assert_eq!(end.output(&stage.controller), r#"{"same":true}"#);
+    }
+    stage.node.shutdown().await;
+}
+
+/// The loop of the host polls once for a job, and runs what it finds before it polls again.
+#[tokio::test]
+async fn a_job_is_one_turn_of_the_loop() {
+    if without_python() {
+        return;
+    }
+    let mut stage = Stage::set().await;
+    let code = r#"
+import asyncio
+
+class Counted(AgentBase):
+    async def on_startup(self):
+        self.turns = 0
+        selector = asyncio.get_running_loop()._selector
+        select = selector.select
+
+        def counted(timeout=None):
+            self.turns += 1
+            return select(timeout)
+
+        selector.select = counted
+
+    async def execute(self, input_data):
+        return {"turns": self.turns}
+"#;
+    let ends = stage.run(code, "", &["{}"; 4]).await;
+    let told = ends.iter().map(|end| serde_json::from_str::<Value>(&end.output(&stage.controller)).expect("JSON"));
+    let turns: Vec<u64> = told.map(|told| told["turns"].as_u64().expect("a number")).collect();
+    assert!(turns.windows(2).all(|two| two[1] - two[0] == 1), "{turns:?}");
+    stage.node.shutdown().await;
+}
+
+#[tokio::test]
 async fn what_an_agent_prints_becomes_log_lines() {
     if without_python() {
         return;

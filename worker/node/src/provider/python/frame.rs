@@ -1,12 +1,70 @@
-//! What the host says to the worker.
+//! What the host says to the worker, and what it is told of a job.
 
 use std::time::Duration;
 
-use crate::attempt::SpawnCall;
+use crate::attempt::{SpawnCall, Work};
+use crate::provider::exec::traceparent;
+use crate::provider::platform::skill_names;
 use atlas_contract::{Contract, platform};
-use serde::Deserialize;
+use atlas_types::SpawnRule;
+use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
+
+/// What a job's context says. Absent members have the values that `AgentContext._begin` gives them, so that a job without anything special
+/// has a short frame.
+#[derive(Debug, Serialize)]
+pub(super) struct JobContext<'a> {
+    job_id: String,
+    attempt: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    traceparent: Option<String>,
+    #[serde(skip_serializing_if = "is_default")]
+    spawn_allowed: bool,
+    #[serde(skip_serializing_if = "is_default")]
+    depth: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_depth: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    metadata: Option<&'a RawValue>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tools: Vec<&'static str>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    skills: Vec<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    model: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    no_model: Option<&'a str>,
+}
+
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
+
+impl<'a> JobContext<'a> {
+    /// The depth to which jobs spawn each other if the context states none.
+    const DEPTH_MAX: u32 = 3;
+
+    pub(super) fn of(work: &'a Work, model: &'a Result<String, String>) -> Self {
+        let assignment = &work.assignment;
+        let metadata = serde_json::from_slice::<&RawValue>(&assignment.metadata).ok();
+        // A controller that sends no rule does not support spawning.
+        let rule = assignment.spawn.unwrap_or(SpawnRule { depth: 0, depth_max: Self::DEPTH_MAX, permitted: false });
+        Self {
+            job_id: assignment.job.to_string(),
+            attempt: assignment.attempt.0,
+            traceparent: traceparent(assignment),
+            spawn_allowed: rule.permitted,
+            depth: rule.depth,
+            max_depth: Some(rule.depth_max).filter(|&max| max != Self::DEPTH_MAX),
+            metadata: metadata.filter(|metadata| metadata.get() != "{}"),
+            tools: tools(&work.agent.contract),
+            skills: skill_names(&work.agent),
+            model: model.as_deref().ok(),
+            no_model: model.as_ref().err().map(String::as_str),
+        }
+    }
+}
 
 /// A frame of the host. The kind determines which members are present.
 #[derive(Debug, Deserialize)]
@@ -72,7 +130,7 @@ pub(super) enum Kind {
 }
 
 /// The tools of the platform that a contract asks for.
-pub(super) fn tools(contract: &Contract) -> Vec<&'static str> {
+fn tools(contract: &Contract) -> Vec<&'static str> {
     let requires = &contract.requires;
     let asked = |name: &&str| requires.platform_tools || requires.skills.iter().any(|skill| skill == name);
     platform::TOOLS.iter().map(|tool| tool.name).filter(asked).collect()
