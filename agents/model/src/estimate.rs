@@ -59,7 +59,7 @@ mod tests {
 
     #[test]
     fn requests() {
-        let mut asked = Request { messages: vec![Message::user("abcdefgh")], ..Request::default() };
+        let mut asked = Request { messages: vec![Message::user("abcdefgh")].into(), ..Request::default() };
         assert_eq!(request(&asked), 2 + 5 + 2);
         asked.system = "abcd".to_owned();
         let image = Image { mime: "image/png".to_owned(), data: "x".repeat(1000) };

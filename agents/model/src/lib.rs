@@ -27,7 +27,7 @@ pub use atlas_secrets::Reference;
 pub use compatible::compatible_cost;
 pub use day::{Day, DayError};
 pub use error::{CallError, CallErrorKind};
-pub use message::{Image, Message, Part, Role, ToolCall, ToolResult};
+pub use message::{Image, Message, Messages, Part, Role, ToolCall, ToolResult};
 pub use money::{AmountError, NANODOLLARS_PER_DOLLAR, NanoDollars};
 pub use price::Prices;
 pub use price_list::{PRICE_LIST_BYTES_MAX, PriceList, PriceListError, PriceRow};

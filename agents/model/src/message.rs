@@ -1,6 +1,9 @@
 //! Messages of a conversation with a model.
 
-use serde::{Deserialize, Serialize};
+use std::ops::{Deref, DerefMut};
+use std::sync::Arc;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
 /// Who wrote a message. System text is not a message: [`Request::system`](crate::Request::system).
@@ -33,6 +36,52 @@ impl Message {
             .iter()
             .filter_map(|part| if let Part::Text { text } = part { Some(text.as_str()) } else { None })
             .collect()
+    }
+}
+
+/// The messages of a conversation, in their order. Copies share them until one of the copies changes, so that the request of each call does
+/// not copy all that was said before.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Messages(Arc<Vec<Message>>);
+
+impl Deref for Messages {
+    type Target = Vec<Message>;
+
+    fn deref(&self) -> &Vec<Message> {
+        &self.0
+    }
+}
+
+impl DerefMut for Messages {
+    fn deref_mut(&mut self) -> &mut Vec<Message> {
+        Arc::make_mut(&mut self.0)
+    }
+}
+
+impl<'a> IntoIterator for &'a Messages {
+    type Item = &'a Message;
+    type IntoIter = std::slice::Iter<'a, Message>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.iter()
+    }
+}
+
+impl From<Vec<Message>> for Messages {
+    fn from(messages: Vec<Message>) -> Self {
+        Self(Arc::new(messages))
+    }
+}
+
+impl Serialize for Messages {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        (**self).serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Messages {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Vec::deserialize(deserializer).map(Self::from)
     }
 }
 

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::Message;
+use crate::Messages;
 
 /// One request to a model.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -13,7 +13,7 @@ pub struct Request {
     /// Sent only if it is not empty.
     #[serde(default)]
     pub system: String,
-    pub messages: Vec<Message>,
+    pub messages: Messages,
     /// Sent only if it is not empty.
     #[serde(default)]
     pub tools: Vec<Tool>,

@@ -9,5 +9,6 @@ mod judged;
 mod pages;
 mod properties;
 mod replay;
+mod shared;
 mod texts;
 mod todo;

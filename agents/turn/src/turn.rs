@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use atlas_model::{Answer, Image, Message, NanoDollars, OutputSchema, Part, Request, Role, Stop, Usage};
+use atlas_model::{Answer, Image, Message, Messages, NanoDollars, OutputSchema, Part, Request, Role, Stop, Usage};
 use serde_json::{Value, json};
 
 use crate::checks::told;
@@ -25,7 +25,7 @@ const EMPTY_MAX: u32 = 3;
 #[derive(Debug, Clone)]
 pub struct Turn {
     settings: Arc<Settings>,
-    messages: Vec<Message>,
+    messages: Messages,
     /// The hash of the settings and messages.
     chain: Chain,
     guard: Guard,
@@ -99,7 +99,7 @@ impl Turn {
             pages: Pages::default(),
             helpers: false,
             settings: Arc::new(settings),
-            messages: Vec::new(),
+            messages: Messages::default(),
             totals: Totals::default(),
             said: String::new(),
             repairs: 0,

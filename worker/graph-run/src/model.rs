@@ -220,7 +220,7 @@ pub(crate) async fn structured(
                 let request = Request {
                     model: model.unwrap_or_default().to_owned(),
                     system,
-                    messages: vec![Message::user(user)],
+                    messages: vec![Message::user(user)].into(),
                     ..Request::default()
                 };
                 let answer: Answer =

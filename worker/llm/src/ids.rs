@@ -1,5 +1,6 @@
 //! Ids of calls in the form that a provider takes. A conversation may hold ids that another provider made.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use atlas_model::{Message, Part};
@@ -50,15 +51,12 @@ impl Ids {
             Part::ToolResult(result) => Some(result.call.as_str()),
             Part::Text { .. } | Part::Image(_) | Part::Reasoning { .. } => None,
         });
-        let (mut used, mut refused) = (BTreeSet::new(), Vec::new());
-        for id in ids {
-            if rule.accepts(id) {
-                used.insert(id.to_owned());
-            } else {
-                refused.push(id);
-            }
-        }
+        let refused: Vec<&str> = ids.clone().filter(|id| !rule.accepts(id)).collect();
         let mut made = BTreeMap::new();
+        if refused.is_empty() {
+            return Self(made);
+        }
+        let mut used: BTreeSet<String> = ids.filter(|id| rule.accepts(id)).map(str::to_owned).collect();
         for id in refused {
             if made.contains_key(id) {
                 continue;
@@ -72,6 +70,11 @@ impl Ids {
     /// The id as the provider takes it.
     pub(crate) fn get<'a>(&'a self, id: &'a str) -> &'a str {
         self.0.get(id).map_or(id, String::as_str)
+    }
+
+    /// The same, for what lives longer than these.
+    pub(crate) fn sent<'a>(&self, id: &'a str) -> Cow<'a, str> {
+        self.0.get(id).map_or(Cow::Borrowed(id), |made| Cow::Owned(made.clone()))
     }
 }
 

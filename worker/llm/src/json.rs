@@ -1,5 +1,7 @@
 //! JSON of a provider: parsing with bounds, and access to members without a panic.
 
+use std::borrow::Cow;
+
 use serde_json::{Map, Value};
 
 use crate::bounds::JSON_VALUES_MAX;
@@ -74,10 +76,10 @@ pub fn parameters(schema: &Value) -> Value {
 
 /// Arguments of an earlier call as an object, which is what providers and their templates expect. Arguments that were no
 /// object become one, so that the model sees what it wrote.
-pub fn arguments(value: &Value) -> Value {
+pub fn arguments(value: &Value) -> Cow<'_, Value> {
     match value {
-        Value::Object(_) => value.clone(),
-        value => serde_json::json!({ "invalid_arguments": value }),
+        Value::Object(_) => Cow::Borrowed(value),
+        value => Cow::Owned(serde_json::json!({ "invalid_arguments": value })),
     }
 }
 
@@ -101,8 +103,8 @@ mod tests {
 
     #[test]
     fn arguments_are_objects() {
-        assert_eq!(arguments(&json!({"a": 1})), json!({"a": 1}));
-        assert_eq!(arguments(&json!("{\"a")), json!({"invalid_arguments": "{\"a"}));
+        assert_eq!(*arguments(&json!({"a": 1})), json!({"a": 1}));
+        assert_eq!(*arguments(&json!("{\"a")), json!({"invalid_arguments": "{\"a"}));
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::fmt;
 
 use atlas_model::Role;
 use http::{HeaderMap, HeaderName, HeaderValue, Method};
-use serde_json::Value;
+use serde::Serialize;
 
 use crate::{Endpoint, Secret};
 
@@ -62,11 +62,17 @@ impl Parts {
         Self { method: Method::GET, url, headers: HeaderMap::new(), body: Vec::new(), dropped: Vec::new() }
     }
 
-    /// A request with a JSON body.
-    pub fn post(url: String, body: &Value) -> Self {
+    /// A request with a JSON body of plain data, which can always be written.
+    pub fn post(url: String, body: &impl Serialize) -> Self {
         let mut headers = HeaderMap::new();
         headers.insert(http::header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        Self { method: Method::POST, url, headers, body: body.to_string().into_bytes(), dropped: Vec::new() }
+        Self {
+            method: Method::POST,
+            url,
+            headers,
+            body: serde_json::to_vec(body).unwrap_or_default(),
+            dropped: Vec::new(),
+        }
     }
 
     /// Notes settings that the protocol leaves out: each name whose condition is true.

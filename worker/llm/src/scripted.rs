@@ -161,7 +161,7 @@ impl Reply {
         let parts = assembly.finish()?;
         let message = Message { role: Role::Assistant, parts };
         let estimated = || {
-            let output = Request { messages: vec![message.clone()], ..Request::default() };
+            let output = Request { messages: vec![message.clone()].into(), ..Request::default() };
             Usage { input: estimate::request(request), output: estimate::request(&output), ..Usage::default() }
         };
         let usage = usage.unwrap_or_else(estimated);

@@ -18,7 +18,7 @@ pub(crate) const NOW: UnixSeconds = 1_795_456_800;
 
 /// A request of one message.
 pub(crate) fn ask(text: &str) -> Request {
-    Request { model: "m-1".into(), messages: vec![Message::user(text)], ..Request::default() }
+    Request { model: "m-1".into(), messages: vec![Message::user(text)].into(), ..Request::default() }
 }
 
 /// A tool with one parameter.

@@ -1,6 +1,9 @@
 //! The body of a request to the messages protocol. Vertex AI takes the same body without the model.
 
+use std::borrow::Cow;
+
 use atlas_model::{Image, Message, OutputSchema, Part, Request, Role, Tool, ToolChoice, ToolResult};
+use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::{Map, Value, json};
 
 use crate::body::{add_extra, put};
@@ -12,16 +15,38 @@ const MAX_TOKENS_DEFAULT: u32 = 4096;
 
 const IMAGES: [&str; 4] = ["image/jpeg", "image/png", "image/gif", "image/webp"];
 
+const MESSAGES: &str = "messages";
+
+/// A body. Its messages are written as they are: they are sent again with each call of a conversation, and most of it.
+pub(crate) struct Body<'a> {
+    pub(crate) members: Map<String, Value>,
+    /// What stands in place of the member of this name. None if the request's `extra` has it.
+    messages: Option<Vec<Encoded<'a>>>,
+}
+
+impl Serialize for Body<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(Some(self.members.len()))?;
+        for (name, value) in &self.members {
+            match &self.messages {
+                Some(messages) if name == MESSAGES => map.serialize_entry(name, messages)?,
+                _ => map.serialize_entry(name, value)?,
+            }
+        }
+        map.end()
+    }
+}
+
 /// All members of the body but `model` and `stream`.
 ///
 /// The members of a request without options are `max_tokens` and `messages`, and `system` and `tools` where they are not empty.
-pub(crate) fn body(request: &Request, provider: &'static str) -> Result<Map<String, Value>, EncodeError> {
+pub(crate) fn body<'a>(request: &'a Request, provider: &'static str) -> Result<Body<'a>, EncodeError> {
     let mut body = Map::new();
     body.insert("max_tokens".into(), request.max_tokens.unwrap_or(MAX_TOKENS_DEFAULT).into());
     let ids = Ids::new(&request.messages, Rule::Word);
     let messages = request.messages.iter().map(|message| encode(message, provider, &ids));
-    let messages: Result<Vec<Value>, _> = messages.filter_map(Result::transpose).collect();
-    body.insert("messages".into(), Value::Array(messages?));
+    let messages: Vec<Encoded<'_>> = messages.filter_map(Result::transpose).collect::<Result<_, _>>()?;
+    body.insert(MESSAGES.into(), Value::Null);
     if !request.system.trim().is_empty() {
         body.insert("system".into(), request.system.clone().into());
     }
@@ -43,7 +68,7 @@ pub(crate) fn body(request: &Request, provider: &'static str) -> Result<Map<Stri
     }
     options(&mut body, request);
     add_extra(&mut body, &request.extra);
-    Ok(body)
+    Ok(Body { members: body, messages: (!request.extra.contains_key(MESSAGES)).then_some(messages) })
 }
 
 /// The schema of the answer and the effort of reasoning.
@@ -65,14 +90,83 @@ fn options(body: &mut Map<String, Value>, request: &Request) {
     }
 }
 
+/// A message as it is sent.
+struct Encoded<'a> {
+    role: &'static str,
+    content: Content<'a>,
+}
+
+enum Content<'a> {
+    Text(&'a str),
+    Blocks(Vec<Block<'a>>),
+}
+
+enum Block<'a> {
+    Text(&'a str),
+    Image(&'a Image),
+    ToolUse { id: Cow<'a, str>, name: &'a str, input: Cow<'a, Value> },
+    ToolResult { id: Cow<'a, str>, content: &'a str, is_error: bool },
+    Reasoning(Map<String, Value>),
+}
+
+impl Serialize for Encoded<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(Some(2))?;
+        map.serialize_entry("role", self.role)?;
+        match &self.content {
+            Content::Text(text) => map.serialize_entry("content", text)?,
+            Content::Blocks(blocks) => map.serialize_entry("content", blocks)?,
+        }
+        map.end()
+    }
+}
+
+impl Serialize for Block<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        match self {
+            Self::Text(text) => {
+                map.serialize_entry("type", "text")?;
+                map.serialize_entry("text", text)?;
+            }
+            Self::Image(Image { mime, data }) => {
+                map.serialize_entry("type", "image")?;
+                map.serialize_entry("source", &json!({"type": "base64", "media_type": mime, "data": data}))?;
+            }
+            Self::ToolUse { id, name, input } => {
+                map.serialize_entry("type", "tool_use")?;
+                map.serialize_entry("id", id)?;
+                map.serialize_entry("name", name)?;
+                map.serialize_entry("input", input)?;
+            }
+            Self::ToolResult { id, content, is_error } => {
+                map.serialize_entry("type", "tool_result")?;
+                map.serialize_entry("tool_use_id", id)?;
+                if !content.trim().is_empty() {
+                    map.serialize_entry("content", content)?;
+                }
+                if *is_error {
+                    map.serialize_entry("is_error", &true)?;
+                }
+            }
+            Self::Reasoning(members) => {
+                for (name, value) in members {
+                    map.serialize_entry(name, value)?;
+                }
+            }
+        }
+        map.end()
+    }
+}
+
 /// None for a message of which nothing is left to send.
-fn encode(message: &Message, provider: &'static str, ids: &Ids) -> Result<Option<Value>, EncodeError> {
+fn encode<'a>(message: &'a Message, provider: &'static str, ids: &Ids) -> Result<Option<Encoded<'a>>, EncodeError> {
     let role = match message.role {
         Role::User => "user",
         Role::Assistant => "assistant",
     };
     if let [Part::Text { text }] = message.parts.as_slice() {
-        return Ok((!text.trim().is_empty()).then(|| json!({"role": role, "content": text})));
+        return Ok((!text.trim().is_empty()).then_some(Encoded { role, content: Content::Text(text) }));
     }
     let mut results = Vec::new();
     let mut others = Vec::new();
@@ -80,11 +174,11 @@ fn encode(message: &Message, provider: &'static str, ids: &Ids) -> Result<Option
         match part {
             // The provider refuses empty texts, and those of white space alone.
             Part::Text { text } if text.trim().is_empty() => {}
-            Part::Text { text } => others.push(json!({"type": "text", "text": text})),
+            Part::Text { text } => others.push(Block::Text(text)),
             Part::Image(image) if message.role == Role::User => others.push(encode_image(image, provider)?),
             Part::ToolCall(call) if message.role == Role::Assistant => {
                 let input = json::arguments(&call.arguments);
-                others.push(json!({"type": "tool_use", "id": ids.get(&call.id), "name": call.name, "input": input}));
+                others.push(Block::ToolUse { id: ids.sent(&call.id), name: &call.name, input });
             }
             Part::ToolResult(result) if message.role == Role::User => results.push(tool_result(result, ids)),
             Part::Reasoning { text, opaque } if message.role == Role::Assistant => {
@@ -97,42 +191,38 @@ fn encode(message: &Message, provider: &'static str, ids: &Ids) -> Result<Option
     }
     // Results come before everything else in their message, or the provider refuses it.
     results.append(&mut others);
-    Ok((!results.is_empty()).then(|| json!({"role": role, "content": results})))
+    Ok((!results.is_empty()).then_some(Encoded { role, content: Content::Blocks(results) }))
 }
 
-fn encode_image(image: &Image, provider: &'static str) -> Result<Value, EncodeError> {
+fn encode_image<'a>(image: &'a Image, provider: &'static str) -> Result<Block<'a>, EncodeError> {
     if !IMAGES.contains(&image.mime.as_str()) {
         return Err(EncodeError::Unsupported { provider, feature: format!("images of type {:?}", image.mime) });
     }
     image::check(image)?;
-    Ok(json!({"type": "image", "source": {"type": "base64", "media_type": image.mime, "data": image.data}}))
+    Ok(Block::Image(image))
 }
 
-fn tool_result(result: &ToolResult, ids: &Ids) -> Value {
-    let mut block = json!({"type": "tool_result", "tool_use_id": ids.get(&result.call)});
-    if !result.content.trim().is_empty() {
-        block["content"] = result.content.clone().into();
-    }
+fn tool_result<'a>(result: &'a ToolResult, ids: &Ids) -> Block<'a> {
     // Atlas for Python sends no mark, but the error in the content. The mark is for contents that do not say it themselves.
-    if result.error && !says_error(&result.content) {
-        block["is_error"] = true.into();
-    }
-    block
+    let is_error = result.error && !says_error(&result.content);
+    Block::ToolResult { id: ids.sent(&result.call), content: &result.content, is_error }
 }
 
 fn says_error(content: &str) -> bool {
-    json::parse(content.as_bytes()).is_ok_and(|value| value.get("error").is_some())
+    // The name of a member can only be written in another way with this character.
+    (content.contains("error") || content.contains('\\'))
+        && json::parse(content.as_bytes()).is_ok_and(|value| value.get("error").is_some())
 }
 
 /// The block as it came. Reasoning without its block is another provider's, and this one would refuse it.
-fn reasoning(text: &str, opaque: &Value) -> Option<Value> {
+fn reasoning(text: &str, opaque: &Value) -> Option<Block<'static>> {
     let mut block = opaque.as_object()?.clone();
     match block.get("type").and_then(Value::as_str)? {
         "thinking" => drop(block.insert("thinking".into(), text.into())),
         "redacted_thinking" => {}
         _ => return None,
     }
-    Some(block.into())
+    Some(Block::Reasoning(block))
 }
 
 fn tool(tool: &Tool) -> Value {

@@ -39,13 +39,15 @@ impl Anthropic {
 
 impl Protocol for Anthropic {
     fn encode(&self, endpoint: &Endpoint, request: &Request) -> Result<Parts, EncodeError> {
+        let mut body = body(request, "Anthropic")?;
         let mut whole = serde_json::Map::new();
         whole.insert("model".into(), request.model.clone().into());
-        whole.extend(body(request, "Anthropic")?);
+        whole.append(&mut body.members);
         if request.stream {
             whole.insert("stream".into(), true.into());
         }
-        let mut parts = Parts::post(url(&endpoint.base_url, "messages"), &whole.into());
+        body.members = whole;
+        let mut parts = Parts::post(url(&endpoint.base_url, "messages"), &body);
         parts.header("anthropic-version", VERSION)?;
         self.auth.set(&mut parts, "x-api-key")?;
         parts.endpoint_headers(endpoint)?;

@@ -54,7 +54,7 @@ impl Protocol for Bedrock {
         let method = if request.stream { "converse-stream" } else { "converse" };
         // Names of models have colons, names of profiles also slashes.
         let url = format!("{base_url}/model/{}/{method}", percent::encode(&request.model, ""));
-        let mut parts = Parts::post(url, &encode::body(request)?.into());
+        let mut parts = Parts::post(url, &encode::body(request)?);
         parts.leave_out(&encode::left_out(request));
         if let Access::Bearer(key) = &self.access {
             parts.bearer(key)?;

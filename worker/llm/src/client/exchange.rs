@@ -9,7 +9,7 @@ use bytes::Bytes;
 use futures::FutureExt;
 use http::{HeaderMap, StatusCode};
 use http_body_util::{BodyExt, Full};
-use hyper::body::Incoming;
+use hyper::body::{Body as _, Incoming};
 
 use super::{Client, Http, address, astray, backoff};
 use crate::bounds::{ANSWER_BYTES_MAX, ERROR_BODY_BYTES_MAX};
@@ -37,10 +37,9 @@ impl From<CallError> for Failed {
     }
 }
 
-/// The request of one try, and what removes its keys from errors.
+/// The request of one try.
 pub(super) struct Prepared {
     parts: Parts,
-    redactor: Redactor,
     /// The token of the model's login.
     bearer: Option<Secret>,
 }
@@ -50,8 +49,9 @@ impl Prepared {
         &self.parts.dropped
     }
 
+    /// An error without the keys of the request.
     fn clean(&self, error: CallError) -> CallError {
-        clean(&self.redactor, error)
+        clean(&Redactor::of_headers(&self.parts.headers), error)
     }
 
     fn cleaned(&self, failed: Failed) -> Failed {
@@ -75,7 +75,7 @@ async fn log_in(http: &Http, mut parts: Parts) -> Result<Prepared, CallError> {
         let refused = |error: EncodeError| CallError::new(CallErrorKind::Credentials, error.to_string());
         parts.bearer(token).map_err(refused)?;
     }
-    Ok(Prepared { redactor: Redactor::of_headers(&parts.headers), parts, bearer })
+    Ok(Prepared { parts, bearer })
 }
 
 impl Client {
@@ -87,9 +87,8 @@ impl Client {
         for patch in &http.patches {
             patch::apply(&mut parts, patch, &*http.protocol).map_err(|error| refused(error.to_string()))?;
         }
-        let redactor = Redactor::of_headers(&parts.headers);
         let signed = http.protocol.sign(&mut parts, self.unix_seconds());
-        signed.map_err(|error| clean(&redactor, error))?;
+        signed.map_err(|error| clean(&Redactor::of_headers(&parts.headers), error))?;
         Ok(log_in(http, parts).await?)
     }
 
@@ -264,6 +263,9 @@ impl Client {
 
 /// Reads the end of a body that has already arrived, so that the connection can be used again. It does not wait for more.
 async fn finish(body: &mut Incoming) {
+    if body.is_end_stream() {
+        return;
+    }
     for _ in 0..END_FRAMES_MAX {
         tokio::task::yield_now().await;
         if let Some(None | Some(Err(_))) = body.frame().now_or_never() {

@@ -1,11 +1,16 @@
 //! Fits a request to a target before it is sent: what the model does not declare is left out, or the target is passed over.
 
+use std::borrow::Cow;
+
 use atlas_model::{CallError, CallErrorKind, Capability, Part, Request, estimate};
 
 use super::Target;
 
 /// A request as a target gets it, and the settings that were left out.
-pub(super) fn fit(target: &Target, request: &Request) -> Result<(Request, Vec<&'static str>), CallError> {
+pub(super) fn fit<'a>(
+    target: &Target,
+    request: &'a Request,
+) -> Result<(Cow<'a, Request>, Vec<&'static str>), CallError> {
     refuse_too_long(target, request)?;
     let has = |capability| target.capabilities.as_ref().is_none_or(|declared| declared.contains(&capability));
     let lacks = |what: &str| {
@@ -18,18 +23,27 @@ pub(super) fn fit(target: &Target, request: &Request) -> Result<(Request, Vec<&'
     if images(request) && !has(Capability::Vision) {
         return Err(lacks("reads images (capability vision)"));
     }
-    let mut fitted =
-        Request { model: target.model.clone(), stream: request.stream && target.stream, ..request.clone() };
+    let stream = request.stream && target.stream;
+    let mut fitted = Cow::Borrowed(request);
+    // What stays as it is, is not copied: a conversation may be long.
+    if target.model != request.model || stream != request.stream {
+        let fitted = fitted.to_mut();
+        target.model.clone_into(&mut fitted.model);
+        fitted.stream = stream;
+    }
     let mut dropped = Vec::new();
     // An answer in another form is found by the check of the agent's output.
-    if !has(Capability::JsonSchema) {
-        fitted.output = None;
+    if !has(Capability::JsonSchema) && request.output.is_some() {
+        fitted.to_mut().output = None;
     }
-    if !has(Capability::Reasoning) && fitted.reasoning_effort.take().is_some() {
+    if !has(Capability::Reasoning) && request.reasoning_effort.is_some() {
+        fitted.to_mut().reasoning_effort = None;
         dropped.push("reasoning_effort");
     }
-    if let (Some(asked), Some(most)) = (fitted.max_tokens, target.output_tokens_max) {
-        fitted.max_tokens = Some(asked.min(most));
+    if let (Some(asked), Some(most)) = (request.max_tokens, target.output_tokens_max)
+        && asked > most
+    {
+        fitted.to_mut().max_tokens = Some(most);
     }
     Ok((fitted, dropped))
 }
@@ -72,7 +86,7 @@ mod tests {
     fn request() -> Request {
         let output = OutputSchema { name: "o".to_owned(), schema: json!({}) };
         Request {
-            messages: vec![Message::user("hi")],
+            messages: vec![Message::user("hi")].into(),
             max_tokens: Some(4_096),
             output: Some(output),
             reasoning_effort: Some("low".to_owned()),
@@ -83,14 +97,26 @@ mod tests {
 
     #[test]
     fn what_is_not_declared_is_left_out() {
-        let (fitted, dropped) = fit(&target(Some(&[])), &request()).expect("fits");
+        let request = request();
+        let (fitted, dropped) = fit(&target(Some(&[])), &request).expect("fits");
+        let fitted = fitted.into_owned();
         assert_eq!((fitted.model.as_str(), fitted.max_tokens, fitted.stream), ("m-1", Some(100), true));
         assert_eq!((fitted.output, fitted.reasoning_effort, dropped), (None, None, vec!["reasoning_effort"]));
         let both = [Capability::JsonSchema, Capability::Reasoning];
         for capabilities in [None, Some(&both[..])] {
-            let (fitted, dropped) = fit(&target(capabilities), &request()).expect("fits");
+            let (fitted, dropped) = fit(&target(capabilities), &request).expect("fits");
             assert!(fitted.output.is_some() && fitted.reasoning_effort.is_some() && dropped.is_empty());
         }
+    }
+
+    #[test]
+    fn what_fits_is_not_copied() {
+        let request = Request { model: "m-1".to_owned(), max_tokens: None, ..request() };
+        let fitted = |stream| {
+            let target = Target { stream, ..target(None) };
+            fit(&target, &request).map(|(fitted, _)| matches!(fitted, Cow::Borrowed(_)))
+        };
+        assert_eq!((fitted(true), fitted(false)), (Ok(true), Ok(false)));
     }
 
     #[test]

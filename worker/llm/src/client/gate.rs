@@ -43,7 +43,7 @@ pub(super) fn used(request: &Request, answer: &Answer) -> u64 {
     let usage = answer.usage;
     let read = if usage.input > 0 { usage.input } else { input(request) };
     let message = || Message { role: Role::Assistant, parts: answer.parts.clone() };
-    let text = || input(&Request { messages: vec![message()], ..Request::default() });
+    let text = || input(&Request { messages: vec![message()].into(), ..Request::default() });
     read.saturating_add(if usage.output > 0 { usage.output } else { text() })
 }
 

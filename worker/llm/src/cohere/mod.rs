@@ -23,7 +23,7 @@ pub struct Cohere {
 impl Protocol for Cohere {
     fn encode(&self, endpoint: &Endpoint, request: &Request) -> Result<Parts, EncodeError> {
         let base_url = if endpoint.base_url.is_empty() { BASE_URL } else { endpoint.base_url.trim_end_matches('/') };
-        let mut parts = Parts::post(format!("{base_url}/chat"), &encode::body(request)?.into());
+        let mut parts = Parts::post(format!("{base_url}/chat"), &encode::body(request)?);
         match &self.auth {
             Auth::Key(key) => parts.bearer(key)?,
             auth => auth.set(&mut parts, "authorization")?,

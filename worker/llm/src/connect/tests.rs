@@ -15,7 +15,7 @@ fn connect(spec: &Value) -> Result<Target, ConnectError> {
 fn check(spec: &Value, expected: &Expect) {
     let request = Request {
         model: spec["name"].as_str().unwrap_or_default().to_owned(),
-        messages: vec![Message::user("Hi")],
+        messages: vec![Message::user("Hi")].into(),
         ..Request::default()
     };
     let shown = match connect(spec) {

@@ -26,7 +26,7 @@ impl Protocol for Gemini {
     fn encode(&self, endpoint: &Endpoint, request: &Request) -> Result<Parts, EncodeError> {
         let base_url = if endpoint.base_url.is_empty() { BASE_URL } else { endpoint.base_url.trim_end_matches('/') };
         let body = body(request)?;
-        let mut parts = Parts::post(format!("{base_url}/{}:{}", path(&request.model), method(request)), &body.into());
+        let mut parts = Parts::post(format!("{base_url}/{}:{}", path(&request.model), method(request)), &body);
         self.auth.set(&mut parts, "x-goog-api-key")?;
         parts.endpoint_headers(endpoint)?;
         Ok(parts)

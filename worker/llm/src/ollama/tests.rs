@@ -14,7 +14,7 @@ fn check_request(request: &Request, expected: &Expect) {
 }
 
 fn asking(stream: bool) -> Request {
-    Request { model: "qwen3".to_owned(), messages: vec![Message::user("Hi")], stream, ..Request::default() }
+    Request { model: "qwen3".to_owned(), messages: vec![Message::user("Hi")].into(), stream, ..Request::default() }
 }
 
 fn check_answer(lines: &[Value], expected: &Expect) {
@@ -62,7 +62,7 @@ fn all_settings() {
     let image = Part::Image(Image { mime: "image/png".to_owned(), data: "aGk=".to_owned() });
     let parts = vec![Part::Text { text: "What?".to_owned() }, image];
     let request = Request {
-        messages: vec![Message { role: Role::User, parts }],
+        messages: vec![Message { role: Role::User, parts }].into(),
         max_tokens: Some(100),
         temperature: Some(0.5),
         top_p: Some(0.9),

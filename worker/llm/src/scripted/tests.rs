@@ -20,7 +20,7 @@ fn refused(yaml: &str) -> String {
 }
 
 fn asking(text: &str) -> Request {
-    Request { messages: vec![Message::user(text)], ..Request::default() }
+    Request { messages: vec![Message::user(text)].into(), ..Request::default() }
 }
 
 const SCRIPT: &str = r#"

@@ -87,7 +87,8 @@ pub(crate) fn conversation() -> Request {
                 parts: vec![text("Let me see."), call("a", json!({"city": "Bern"})), call("b", json!("{\"ci"))],
             },
             Message { role: Role::User, parts: vec![result("a", "sunny"), result("b", "{\"error\":\"no JSON\"}")] },
-        ],
+        ]
+        .into(),
         tools: vec![weather()],
         ..Request::default()
     }

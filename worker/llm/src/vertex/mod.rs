@@ -66,14 +66,14 @@ impl Publisher {
     /// The request with the body of the publisher's protocol. Its address is not yet that of Vertex AI.
     fn parts(self, request: &Request) -> Result<Parts, EncodeError> {
         match self {
-            Self::Google => Ok(Parts::post(String::new(), &gemini::body(request)?.into())),
+            Self::Google => Ok(Parts::post(String::new(), &gemini::body(request)?)),
             Self::Anthropic => {
                 let mut body = anthropic::body(request, PROVIDER)?;
-                body.insert("anthropic_version".into(), ANTHROPIC_VERSION.into());
+                body.members.insert("anthropic_version".into(), ANTHROPIC_VERSION.into());
                 if request.stream {
-                    body.insert("stream".into(), true.into());
+                    body.members.insert("stream".into(), true.into());
                 }
-                Ok(Parts::post(String::new(), &body.into()))
+                Ok(Parts::post(String::new(), &body))
             }
             Self::Mistral => MISTRAL.encode(&Endpoint::default(), request),
         }

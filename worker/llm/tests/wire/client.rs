@@ -18,7 +18,7 @@ use crate::server::{Reply, Server};
 pub(crate) const LIMIT: Duration = Duration::from_secs(3600);
 
 pub(crate) fn asking(stream: bool) -> Request {
-    Request { messages: vec![Message::user("Hi")], stream, ..Request::default() }
+    Request { messages: vec![Message::user("Hi")].into(), stream, ..Request::default() }
 }
 
 fn busy(status: u16) -> Reply {

@@ -54,7 +54,7 @@ fn question() -> Request {
     let input_schema = json!({"type": "object", "properties": {"city": {"type": "string"}}});
     Request {
         system: "Be brief.".to_owned(),
-        messages: vec![Message::user("Weather?")],
+        messages: vec![Message::user("Weather?")].into(),
         tools: vec![Tool { name: "weather".to_owned(), description: "Weather.".to_owned(), input_schema }],
         max_tokens: Some(100),
         stream: true,

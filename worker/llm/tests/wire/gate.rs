@@ -52,7 +52,7 @@ fn each_try_waits_in_no_time_of_the_call() {
         let log = Log::default();
         let gate = SlowGate { clock: Arc::clone(&env.clock), log: Arc::clone(&log) };
         let limited = Target { gate: Some(Arc::new(gate)), output_tokens_max: Some(100), ..target() };
-        let request = Request { messages: vec![Message::user("Hi")], ..Request::default() };
+        let request = Request { messages: vec![Message::user("Hi")].into(), ..Request::default() };
         let begin = env.clock.monotonic();
         let done = Client::new(env.clone()).call(&[limited], &request, LIMIT, &mut |_| {}).await.expect("an answer");
         let mut log = log.lock().expect("not poisoned").clone();

@@ -15,7 +15,7 @@ use crate::server::{Reply, Server};
 fn check(reply: Reply, stream: bool, expected: &Expect) {
     let line = run(|env, network| async move {
         let server = Server::start(&env, &network, HOST, strict, vec![reply]);
-        let request = Request { messages: vec![Message::user("Hi")], stream, ..Request::default() };
+        let request = Request { messages: vec![Message::user("Hi")].into(), stream, ..Request::default() };
         let target = Target { attempts: 1, ..target() };
         let begin = env.clock.monotonic();
         let limit = Duration::from_secs(3600);
@@ -196,7 +196,7 @@ fn check_address(reply: Reply, expected: &Expect) {
 fn check_address_of(target: Target, reply: Reply, expected: &Expect) {
     let line = run(|env, network| async move {
         let _server = Server::start(&env, &network, HOST, |_| Ok(()), vec![reply]);
-        let request = Request { messages: vec![Message::user("Hi")], ..Request::default() };
+        let request = Request { messages: vec![Message::user("Hi")].into(), ..Request::default() };
         let target = Target { attempts: 1, ..target };
         let limit = Duration::from_secs(60);
         let called = Client::new(env.clone()).call(&[target], &request, limit, &mut |_| {}).await;

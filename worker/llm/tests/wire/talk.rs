@@ -66,7 +66,7 @@ pub(crate) fn converse(provider: &Provider, stream: bool, replies: [Reply; 2]) {
         let clock = Tool { name: "clock".into(), description: "Time.".into(), input_schema: json!({}) };
         let mut request = Request {
             system: "Be brief.".into(),
-            messages: vec![Message::user("Weather?")],
+            messages: vec![Message::user("Weather?")].into(),
             tools: vec![weather, clock],
             stream,
             ..Request::default()
@@ -94,7 +94,7 @@ pub(crate) fn converse(provider: &Provider, stream: bool, replies: [Reply; 2]) {
 pub(crate) fn check_error(provider: &Provider, stream: bool, reply: Reply, expected: &Expect) {
     let line = run(|env, network| async move {
         let server = Server::start(&env, &network, HOST, provider.strict, vec![reply]);
-        let request = Request { messages: vec![Message::user("Hi")], stream, ..Request::default() };
+        let request = Request { messages: vec![Message::user("Hi")].into(), stream, ..Request::default() };
         let limit = Duration::from_secs(3600);
         let called = Client::new(env).call(&[provider.target()], &request, limit, &mut |_| {}).await;
         let error = called.expect_err("an error").error;

@@ -237,7 +237,7 @@ fn results_are_objects() {
     let content = |text: &str, error| {
         let result = atlas_model::ToolResult { call: "a".into(), name: "f".into(), content: text.into(), error };
         let mut request = ask("hi");
-        request.messages = vec![Message { role: Role::User, parts: vec![Part::ToolResult(result)] }];
+        request.messages = vec![Message { role: Role::User, parts: vec![Part::ToolResult(result)] }].into();
         let parts = protocol().encode(&Endpoint::default(), &request).unwrap();
         let body: serde_json::Value = serde_json::from_slice(&parts.body).unwrap();
         body.pointer("/contents/0/parts/0/functionResponse/response").cloned().unwrap()

@@ -25,7 +25,7 @@ fn body(request: &Request) -> Value {
 }
 
 fn asking(stream: bool) -> Request {
-    Request { model: "m-1".to_owned(), messages: vec![Message::user("Hi")], stream, ..Request::default() }
+    Request { model: "m-1".to_owned(), messages: vec![Message::user("Hi")].into(), stream, ..Request::default() }
 }
 
 fn check_whole(value: &Value, expected: &Expect) {
@@ -140,7 +140,7 @@ fn images_are_inline() {
     let image = |mime: &str| Part::Image(Image { mime: mime.to_owned(), data: "aGk=".to_owned() });
     let message =
         |mime| Message { role: Role::User, parts: vec![Part::Text { text: "What?".to_owned() }, image(mime)] };
-    let request = |mime| Request { messages: vec![message(mime)], ..asking(false) };
+    let request = |mime| Request { messages: vec![message(mime)].into(), ..asking(false) };
     assert_eq!(
         body(&request("image/png"))["messages"][0]["content"],
         json!([{"type": "text", "text": "What?"}, {"type": "image_url", "image_url": {"url": "data:image/png;base64,aGk="}}])

@@ -15,7 +15,7 @@ fn check_request(request: &Request, expected: &Expect) {
 }
 
 fn asking(stream: bool) -> Request {
-    Request { model: "m-1".to_owned(), messages: vec![Message::user("Hi")], stream, ..Request::default() }
+    Request { model: "m-1".to_owned(), messages: vec![Message::user("Hi")].into(), stream, ..Request::default() }
 }
 
 fn check_whole(value: &Value, expected: &Expect) {

@@ -254,7 +254,7 @@ impl Surroundings<'_> {
         let request = Request {
             model: settings.model.clone(),
             system: summary.instructions().to_owned(),
-            messages: vec![Message::user(&summary.output)],
+            messages: vec![Message::user(&summary.output)].into(),
             ..Request::default()
         };
         let why = match self.called(own, hashed(&("summary", key.0)), request).await {

@@ -199,7 +199,7 @@ impl Opened {
         let request = Request {
             model: settings.model.clone(),
             system: asked.system.clone().unwrap_or_default(),
-            messages: vec![Message::user(asked.prompt.clone())],
+            messages: vec![Message::user(asked.prompt.clone())].into(),
             max_tokens: asked.max_tokens.or(settings.sampling.max_tokens),
             temperature: asked.temperature.or(settings.sampling.temperature),
             stream: settings.stream,

@@ -257,7 +257,7 @@ impl Driver<'_, '_> {
         };
         let mut request = Request {
             system: summary.instructions().to_owned(),
-            messages: vec![Message::user(&summary.output)],
+            messages: vec![Message::user(&summary.output)].into(),
             idempotency_key: Some(format!("{}-{number}", self.work.assignment.job)),
             ..Request::default()
         };
