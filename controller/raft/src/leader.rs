@@ -61,7 +61,9 @@ impl LeaderLoop {
     /// Runs until `shutdown` is requested or Raft has failed.
     pub(crate) async fn run(mut self, mut shutdown: oneshot::Receiver<()>) {
         let mut metrics = self.raft.server_metrics();
+        let mut answers = self.raft.data_metrics();
         loop {
+            let answered = answers.borrow_watched().last_quorum_acked;
             let Some(leader) = self.leader_id() else {
                 self.follow();
                 let mut inputs = Vec::new();
@@ -94,8 +96,20 @@ impl LeaderLoop {
                         End::Shutdown => return,
                     }
                 }
-                // A change of the leadership is announced in the metrics.
-                TakeOver::NotYet | TakeOver::HandedOver => tokio::select! {
+                // A change of the leadership is announced in the metrics, and so is the first answer of a majority, before which a
+                // leader may not write.
+                TakeOver::NotYet => tokio::select! {
+                    _ = metrics.changed() => {}
+                    () = async {
+                        while answers.borrow_watched().last_quorum_acked == answered {
+                            if answers.changed().await.is_err() {
+                                return;
+                            }
+                        }
+                    } => {}
+                    () = self.env.clock.sleep(lead::TICK) => {}
+                },
+                TakeOver::HandedOver => tokio::select! {
                     _ = metrics.changed() => {}
                     () = self.env.clock.sleep(lead::TICK) => {}
                 },
