@@ -7,23 +7,26 @@
 
 mod limit;
 mod machines;
+mod queue;
 mod store;
 mod subject;
+mod writer;
 
-use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use atlas_artifacts::{AuditAsk, AuditPage};
 use atlas_audit::{Decision, Record};
 use atlas_env::{Env, Task};
 use atlas_raft::Answers;
-use atlas_telemetry::{ByAuditDecision, Metrics};
+use atlas_telemetry::Metrics;
 use atlas_types::Request;
-use limit::{Limit, Who};
-use tokio::sync::{Notify, watch};
+use limit::Who;
+use queue::{Durable, Pace, Queue};
+use tokio::sync::Notify;
+use tokio::sync::oneshot::error::TryRecvError;
 
 use crate::{Caller, Error};
 pub use machines::TurnedAway;
@@ -34,14 +37,8 @@ use subject::subject;
 const OBJECT_MAX: usize = 300;
 /// Most records that wait to be written. Beyond it, and half of it for denials, denials are counted and changes refused.
 const WAITING_MAX: usize = 8_192;
-/// Most records that are written with one sync.
-const BATCH_MAX: usize = 1_024;
 /// Longest wait for a record to be durable. A change is made by then, so its caller learns that it may be.
 const DURABLE_MAX: Duration = Duration::from_secs(10);
-/// Pause after the files could not be written.
-const PAUSE: Duration = Duration::from_secs(1);
-/// How often dropped denials are told.
-const TOLD_EVERY: Duration = Duration::from_secs(10);
 
 /// Options of the audit.
 #[derive(Debug, Clone)]
@@ -61,37 +58,29 @@ pub struct Audit(Option<Arc<Inner>>);
 struct Inner {
     store: Arc<Mutex<Store>>,
     queue: Mutex<Queue>,
+    /// Wakes the task that writes, and its thread.
     work: Notify,
-    /// How many records are durable.
-    durable: watch::Sender<u64>,
+    more: Condvar,
+    pace: Pace,
     /// Whether the last write failed or was too slow.
     failing: AtomicBool,
     metrics: Metrics,
     env: Env,
 }
 
-#[derive(Default)]
-struct Queue {
-    waiting: VecDeque<Record>,
-    /// How many were ever put here.
-    queued: u64,
-    limit: Limit,
-    /// Denials that were not recorded since the last record about them.
-    dropped: u64,
-}
-
-/// Records that are durable when so many were written.
-struct Durable {
-    written: watch::Receiver<u64>,
-    last: u64,
-}
-
 /// Requests that are being recorded and proposed at the same time.
 #[derive(Default)]
 pub(crate) struct Begun {
     /// By request; none for what is not recorded.
-    records: Vec<Option<Record>>,
-    durable: Option<(Arc<Inner>, Durable)>,
+    records: Vec<Option<Arc<Record>>>,
+    recording: Option<(Arc<Inner>, Recording)>,
+}
+
+/// Records that are being written.
+struct Recording {
+    durable: Durable,
+    /// When they were queued.
+    since: Duration,
 }
 
 /// What a request of a client was about to do, or to see.
@@ -111,13 +100,14 @@ impl Audit {
             store: Arc::new(Mutex::new(store)),
             queue: Mutex::default(),
             work: Notify::new(),
-            durable: watch::Sender::new(0),
+            more: Condvar::new(),
+            pace: Pace::default(),
             failing: AtomicBool::new(false),
             metrics: metrics.clone(),
             env: env.clone(),
         });
-        let writer = inner.clone();
-        let task = env.spawn_restarting("write-audit", move || write(writer.clone()));
+        let recorder = inner.clone();
+        let task = env.spawn_restarting("write-audit", move || writer::write(recorder.clone()));
         Ok((Self(Some(inner)), task))
     }
 
@@ -135,23 +125,24 @@ impl Audit {
     /// they cannot be recorded.
     pub(crate) fn begin(&self, requests: &[Request]) -> Result<Begun, Error> {
         let Some(inner) = &self.0 else { return Ok(Begun::default()) };
-        let records: Vec<_> = requests.iter().map(|request| subject(request, inner.now_ms())).collect();
+        let record = |request: &Request| subject(request, inner.now_ms()).map(Arc::new);
+        let records: Vec<_> = requests.iter().map(record).collect();
         if records.iter().all(Option::is_none) {
             return Ok(Begun::default());
         }
-        if inner.failing.load(Ordering::Relaxed) || inner.queue().waiting.len() >= WAITING_MAX {
+        if inner.failing.load(Ordering::Relaxed) || inner.queue().len() >= WAITING_MAX {
             return Err(Error::AuditFailing);
         }
-        let durable = inner.put(records.iter().flatten().cloned());
-        Ok(Begun { records, durable: Some((inner.clone(), durable)) })
+        let recording = inner.put(records.iter().flatten().cloned());
+        Ok(Begun { records, recording: Some((inner.clone(), recording)) })
     }
 
     /// Records a change that needs no command.
     pub async fn done(&self, caller: &Caller, attempted: Attempted<'_>) -> Result<(), Error> {
         let Some(inner) = &self.0 else { return Ok(()) };
         let record = inner.record(caller, attempted, Decision::Allow);
-        let durable = inner.put([record]);
-        if inner.is_durable(durable).await { Ok(()) } else { Err(Error::Unrecorded) }
+        let recording = inner.put([record]);
+        if inner.is_durable(recording).await { Ok(()) } else { Err(Error::Unrecorded) }
     }
 
     /// Records a denial, and returns when the record is durable, or at once if the denial is only counted or the files
@@ -165,15 +156,15 @@ impl Audit {
     /// Records approvals that nobody gave. Returns when the records are durable, or after a while.
     pub(crate) async fn unanswered(&self, records: Vec<Record>) {
         let Some(inner) = self.0.as_ref().filter(|_| !records.is_empty()) else { return };
-        let durable = inner.put(records);
-        inner.is_durable(durable).await;
+        let recording = inner.put(records);
+        inner.is_durable(recording).await;
     }
 
     /// Waits until all records are durable, before the controller stops.
     pub async fn settled(&self) {
         let Some(inner) = &self.0 else { return };
-        let durable = inner.put([]);
-        let _ = inner.is_durable(durable).await;
+        let recording = inner.put(std::iter::empty::<Record>());
+        inner.is_durable(recording).await;
     }
 
     /// Records of this controller.
@@ -193,11 +184,17 @@ impl Begun {
     /// Waits for the records while the requests are proposed, and records which ones came to nothing. An error if
     /// something may be changed and is not recorded.
     pub(crate) async fn with(self, propose: impl Future<Output = Result<Answers, Error>>) -> Result<Answers, Error> {
-        let Some((inner, durable)) = self.durable else { return propose.await };
-        let (answers, durable) = futures::future::join(propose, inner.is_durable(durable)).await;
+        let Some((inner, recording)) = self.recording else { return propose.await };
+        // The records are written meanwhile. They are asked for afterwards, because then most are durable and nobody is woken for them.
+        let answers = propose.await;
+        if answers.is_ok() {
+            inner.pace.took(inner.env.clock.monotonic().saturating_sub(recording.since));
+        }
+        let durable = inner.is_durable(recording).await;
         let code = |error: &Error| error.entry().code.to_owned();
-        let failed = |(record, code): (Option<Record>, String)| {
-            record.map(|record| Record { at_ms: inner.now_ms(), decision: Decision::Failed, code, ..record })
+        let failed = |(record, code): (Option<Arc<Record>>, String)| {
+            let record = Arc::unwrap_or_clone(record?);
+            Some(Record { at_ms: inner.now_ms(), decision: Decision::Failed, code, ..record })
         };
         match &answers {
             Ok(answers) if answers.iter().any(Result::is_err) => {
@@ -244,30 +241,49 @@ impl Inner {
     }
 
     /// Queues records.
-    fn put(&self, records: impl IntoIterator<Item = Record>) -> Durable {
-        let mut queue = self.queue();
-        for record in records {
-            queue.push(record);
-        }
-        let durable = Durable { written: self.durable.subscribe(), last: queue.queued };
-        drop(queue);
-        self.work.notify_one();
-        durable
+    fn put<R: Into<Arc<Record>>>(&self, records: impl IntoIterator<Item = R>) -> Recording {
+        let since = self.env.clock.monotonic();
+        let (durable, writing) = {
+            let mut queue = self.queue();
+            records.into_iter().for_each(|record| queue.push(record.into()));
+            (queue.durable(), queue.writing)
+        };
+        self.wake_writer(writing);
+        Recording { durable, since }
     }
 
     /// Whether records became durable in time. They are written later if they did not.
-    async fn is_durable(&self, mut durable: Durable) -> bool {
-        let mut over = self.env.clock.sleep(DURABLE_MAX);
+    async fn is_durable(&self, Recording { durable, since }: Recording) -> bool {
+        let Some(mut durable) = durable else { return true };
+        match durable.try_recv() {
+            Ok(()) => return true,
+            Err(TryRecvError::Closed) => return false,
+            Err(TryRecvError::Empty) => {}
+        }
+        let passed = self.env.clock.monotonic().saturating_sub(since);
+        let mut over = self.env.clock.sleep(DURABLE_MAX.saturating_sub(passed));
         tokio::select! {
             biased;
-            written = durable.written.wait_for(|written| *written >= durable.last) => written.is_ok(),
+            told = &mut durable => told.is_ok(),
             () = &mut over => {
                 // A disk that hangs returns no error.
-                if !self.failing.swap(true, Ordering::Relaxed) {
+                if !self.fail() {
                     tracing::error!("the audit is not written in time: changes are refused until it is");
                 }
                 false
             }
+        }
+    }
+
+    /// Refuses changes until something is written. Returns whether they were refused before.
+    fn fail(&self) -> bool {
+        self.failing.swap(true, Ordering::Relaxed)
+    }
+
+    /// Something was written.
+    fn recover(&self) {
+        if self.failing.load(Ordering::Relaxed) && self.failing.swap(false, Ordering::Relaxed) {
+            tracing::warn!("the audit is written again");
         }
     }
 
@@ -279,97 +295,23 @@ impl Inner {
     }
 
     /// Queues a denial, or counts it if there are too many.
-    fn queue_denial(&self, who: Who, record: Record) -> Option<Durable> {
-        let now = self.env.clock.monotonic();
-        let queued = {
+    fn queue_denial(&self, who: Who, record: Record) -> Option<Recording> {
+        let since = self.env.clock.monotonic();
+        let (durable, writing) = {
             let mut queue = self.queue();
-            if queue.waiting.len() < WAITING_MAX / 2 && queue.limit.admits(who, now) {
-                queue.push(record);
-                Some(Durable { written: self.durable.subscribe(), last: queue.queued })
+            let is_recorded = queue.len() < WAITING_MAX / 2 && queue.limit.admits(who, since);
+            if is_recorded {
+                queue.push(Arc::new(record));
             } else {
                 queue.dropped = queue.dropped.saturating_add(1);
-                None
             }
+            (is_recorded.then(|| queue.durable()), queue.writing)
         };
-        self.work.notify_one();
-        if queued.is_none() {
+        self.wake_writer(writing);
+        if durable.is_none() {
             self.metrics.audit_dropped.inc();
         }
-        queued
-    }
-
-    /// The next records to write. Dropped denials are told with others, or alone if `alone`.
-    fn take(&self, alone: bool) -> Vec<Record> {
-        let mut queue = self.queue();
-        if queue.dropped > 0 && (alone || !queue.waiting.is_empty()) {
-            let record = Record {
-                at_ms: self.now_ms(),
-                principal: String::new(),
-                on_behalf_of: String::new(),
-                namespace: String::new(),
-                door: String::new(),
-                verb: String::new(),
-                object: String::new(),
-                decision: Decision::Dropped,
-                code: String::new(),
-                request_id: String::new(),
-                count: std::mem::take(&mut queue.dropped),
-            };
-            queue.push(record);
-        }
-        let count = queue.waiting.len().min(BATCH_MAX);
-        queue.waiting.drain(..count).collect()
-    }
-}
-
-impl Queue {
-    fn push(&mut self, record: Record) {
-        self.waiting.push_back(record);
-        self.queued += 1;
-    }
-}
-
-/// Writes what is queued, until the task is dropped.
-async fn write(inner: Arc<Inner>) {
-    let mut told = inner.env.clock.monotonic();
-    loop {
-        let now = inner.env.clock.monotonic();
-        let alone = now.saturating_sub(told) >= TOLD_EVERY;
-        let records = inner.take(alone);
-        if alone {
-            told = now;
-        }
-        if records.is_empty() {
-            let mut over = inner.env.clock.sleep(TOLD_EVERY);
-            tokio::select! {
-                biased;
-                () = inner.work.notified() => {}
-                () = &mut over => {}
-            }
-            continue;
-        }
-        let records = Arc::new(records);
-        loop {
-            let (store, batch) = (inner.store.clone(), records.clone());
-            let written = inner.env.spawn_blocking("write-audit-batch", move || {
-                store.lock().unwrap_or_else(PoisonError::into_inner).append(&batch)
-            });
-            match written.join().await {
-                Ok(Ok(())) => break,
-                Ok(Err(error)) => tracing::error!(%error, "could not write the audit: changes are refused until it is"),
-                Err(_) => tracing::error!("writing the audit failed: changes are refused until it is"),
-            }
-            inner.failing.store(true, Ordering::Relaxed);
-            inner.env.clock.sleep(PAUSE).await;
-        }
-        if inner.failing.swap(false, Ordering::Relaxed) {
-            tracing::warn!("the audit is written again");
-        }
-        for record in records.iter() {
-            let decision = ByAuditDecision { atlas_audit_decision: record.decision.as_str() };
-            inner.metrics.audit_records.get_or_create(&decision).inc();
-        }
-        inner.durable.send_modify(|durable| *durable += records.len() as u64);
+        Some(Recording { durable: durable?, since })
     }
 }
 

@@ -15,13 +15,23 @@ pub(crate) const HASH_ENDS: &str = "\"}";
 
 /// A line without its own hash. `deny_unknown_fields` does not go with a flattened member, and is not wanted: later releases add
 /// members, and these are part of the hash.
-#[derive(Serialize, Deserialize)]
+#[derive(Deserialize)]
 struct Body {
     number: u64,
     controller: String,
     previous: String,
     #[serde(flatten)]
     record: Record,
+}
+
+/// The same, to be written.
+#[derive(Serialize)]
+struct BodyToWrite<'a> {
+    number: u64,
+    controller: &'a str,
+    previous: &'a str,
+    #[serde(flatten)]
+    record: &'a Record,
 }
 
 /// The end of a chain that is continued.
@@ -58,21 +68,32 @@ impl Chain {
     }
 
     /// The next line, without a line break.
-    pub fn next(&mut self, record: Record) -> String {
-        let body = Body {
+    pub fn next(&mut self, record: &Record) -> String {
+        let mut line = Vec::new();
+        self.write(record, &mut line);
+        line.pop();
+        // JSON is text.
+        String::from_utf8(line).unwrap_or_default()
+    }
+
+    /// Appends the next line to other lines, with a line break.
+    pub fn write(&mut self, record: &Record, lines: &mut Vec<u8>) {
+        let begin = lines.len();
+        let record = record.cut();
+        let body = BodyToWrite {
             number: self.number + 1,
-            controller: self.controller.clone(),
-            previous: self.hash.clone(),
-            record: record.cut(),
+            controller: &self.controller,
+            previous: &self.hash,
+            record: &record,
         };
         // Texts and numbers only, so writing cannot fail.
-        let mut line = serde_json::to_string(&body).unwrap_or_default();
-        (self.number, self.hash) = (body.number, hash(line.as_bytes()));
-        line.pop();
-        line.push_str(HASH_BEGINS);
-        line.push_str(&self.hash);
-        line.push_str(HASH_ENDS);
-        line
+        let _ = serde_json::to_writer(&mut *lines, &body);
+        self.number = body.number;
+        self.hash = hash(lines.get(begin..).unwrap_or_default());
+        lines.pop();
+        for part in [HASH_BEGINS, &self.hash, HASH_ENDS, "\n"] {
+            lines.extend_from_slice(part.as_bytes());
+        }
     }
 }
 
@@ -160,7 +181,9 @@ pub(crate) fn own_hash(line: &str) -> Option<&str> {
 
 pub(crate) fn hash(bytes: &[u8]) -> String {
     let digit = |value: u8| char::from_digit(u32::from(value), 16).unwrap_or_default();
-    Sha256::digest(bytes).iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
+    let mut text = String::with_capacity(GENESIS.len());
+    text.extend(Sha256::digest(bytes).iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]));
+    text
 }
 
 #[cfg(test)]
@@ -189,7 +212,7 @@ mod tests {
 
     fn lines(count: usize) -> Vec<String> {
         let mut chain = Chain::new("c1");
-        (0..count).map(|at| chain.next(record(&format!("p{at}"), Decision::Allow))).collect()
+        (0..count).map(|at| chain.next(&record(&format!("p{at}"), Decision::Allow))).collect()
     }
 
     fn verified(lines: &[String]) -> Result<Option<(u64, u64)>, Broken> {
@@ -203,8 +226,11 @@ mod tests {
     #[test]
     fn a_line_is_json_with_its_hash_at_the_end() {
         let mut chain = Chain::new("c1");
-        let lines =
-            format!("{}\n{}\n", chain.next(record("ann", Decision::Deny)), chain.next(record("bob", Decision::Allow)));
+        let lines = format!(
+            "{}\n{}\n",
+            chain.next(&record("ann", Decision::Deny)),
+            chain.next(&record("bob", Decision::Allow))
+        );
         expect![[r#"
             {"number":1,"controller":"c1","previous":"0000000000000000000000000000000000000000000000000000000000000000","at_ms":1764100000000,"principal":"ann","namespace":"default","door":"http","verb":"submitJob","object":"agent/mail","decision":"deny","code":"E2107","hash":"ebf9b7b320b81a0d72d9e14068bcd36c57f1615296e400a7434d8fe04e06ce38"}
             {"number":2,"controller":"c1","previous":"ebf9b7b320b81a0d72d9e14068bcd36c57f1615296e400a7434d8fe04e06ce38","at_ms":1764100000000,"principal":"bob","namespace":"default","door":"http","verb":"submitJob","object":"agent/mail","decision":"allow","hash":"2a34c69d14d6ec74bd6871b085b46ecb9bf5875bff7b2e519198a6bbfbe5c5ea"}
@@ -229,9 +255,9 @@ mod tests {
         let mut forged = Verifier::default();
         forged.line(&all[0]).expect("the first");
         let mut chain = Chain::after("c1", &forged).expect("its end");
-        let second = chain.next(record("mallory", Decision::Allow));
+        let second = chain.next(&record("mallory", Decision::Allow));
         assert_eq!(verified(&[&[all[0].clone(), second], &all[2..]].concat()), Err(Broken::Previous));
-        let other = Chain::new("c2").next(record("ann", Decision::Allow));
+        let other = Chain::new("c2").next(&record("ann", Decision::Allow));
         assert_eq!(verified(&[all[0].clone(), other]), Err(Broken::Controller("c2".to_owned())));
         assert_eq!(Chain::after("c2", &forged), None);
     }
@@ -259,7 +285,7 @@ mod tests {
     #[test]
     fn long_texts_are_cut_and_members_of_later_releases_are_kept() {
         let long = Record { object: "é".repeat(10_000), ..record(&"x".repeat(100_000), Decision::Allow) };
-        let line = Chain::new("c1").next(long);
+        let line = Chain::new("c1").next(&long);
         assert!(line.len() < LINE_BYTES_MAX);
         let record = Verifier::default().line(&line).expect("a record");
         assert_eq!((record.principal.len(), record.object.len()), (512, 512));
@@ -325,7 +351,7 @@ mod tests {
                 verifier.line(line).expect("a record");
                 chain = Chain::after("c1", &verifier).expect("the same controller");
             }
-            all[at] = chain.next(record("mallory", Decision::Allow));
+            all[at] = chain.next(&record("mallory", Decision::Allow));
             prop_assert_eq!(verified(&all), Err(Broken::Previous));
         }
 
@@ -333,7 +359,7 @@ mod tests {
         fn what_is_written_verifies(principal in ".{0,40}", object in ".{0,40}", count: u64) {
             let mut chain = Chain::new("c1");
             let record = Record { principal, object, count, ..record("", Decision::Dropped) };
-            let line = chain.next(record.clone());
+            let line = chain.next(&record);
             prop_assert!(!line.contains('\n'));
             let mut verifier = Verifier::default();
             prop_assert_eq!(verifier.line(&line), Ok(record));

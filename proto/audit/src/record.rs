@@ -1,5 +1,7 @@
 //! One record.
 
+use std::borrow::Cow;
+
 use serde::{Deserialize, Serialize};
 
 /// Most bytes of each text of a record. What is longer is cut.
@@ -77,24 +79,20 @@ fn is_zero(count: &u64) -> bool {
 
 impl Record {
     /// Cuts texts that are too long: a denial must not cost more than its place.
-    #[must_use]
-    pub fn cut(mut self) -> Self {
-        let texts = [
-            &mut self.principal,
-            &mut self.on_behalf_of,
-            &mut self.namespace,
-            &mut self.door,
-            &mut self.verb,
-            &mut self.object,
-            &mut self.code,
-            &mut self.request_id,
-        ];
-        for text in texts {
+    pub fn cut(&self) -> Cow<'_, Self> {
+        let Self { principal, on_behalf_of, namespace, door, verb, object, code, request_id, .. } = self;
+        let texts = [principal, on_behalf_of, namespace, door, verb, object, code, request_id];
+        if texts.into_iter().all(|text| text.len() <= TEXT_BYTES_MAX) {
+            return Cow::Borrowed(self);
+        }
+        let mut record = self.clone();
+        let Self { principal, on_behalf_of, namespace, door, verb, object, code, request_id, .. } = &mut record;
+        for text in [principal, on_behalf_of, namespace, door, verb, object, code, request_id] {
             if text.len() > TEXT_BYTES_MAX {
                 let end = (0..=TEXT_BYTES_MAX).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);
                 text.truncate(end);
             }
         }
-        self
+        Cow::Owned(record)
     }
 }

@@ -22,6 +22,8 @@ const SEGMENTS_READ_MAX: usize = 8;
 const PAGE_BYTES: usize = 4 << 20;
 /// Most damaged lines that are shown before a record. A verification stops at the first one.
 const DAMAGED_MAX: usize = 16;
+/// What a line usually has at most.
+const LINE_BYTES_USUAL: usize = 512;
 const ENDING: &str = ".jsonl";
 
 pub(super) struct Store {
@@ -61,7 +63,7 @@ impl Store {
     }
 
     /// Appends records durably. After an error it is called again with the same records.
-    pub(super) fn append(&mut self, records: &[Record]) -> io::Result<()> {
+    pub(super) fn append(&mut self, records: &[Arc<Record>]) -> io::Result<()> {
         let mut chain = self.end.clone();
         let mut segment = match self.current.take().filter(|segment| segment.bytes < self.segment_bytes) {
             Some(segment) => segment,
@@ -73,14 +75,13 @@ impl Store {
                 Segment { writer, bytes: 0 }
             }
         };
-        let mut text = String::new();
+        let mut lines = Vec::with_capacity(records.len() * LINE_BYTES_USUAL);
         for record in records {
-            text.push_str(&chain.next(record.clone()));
-            text.push('\n');
+            chain.write(record, &mut lines);
         }
-        segment.writer.write_all(text.as_bytes())?;
+        segment.writer.write_all(&lines)?;
         segment.writer.sync()?;
-        segment.bytes += text.len() as u64;
+        segment.bytes += lines.len() as u64;
         (self.end, self.current) = (chain, Some(segment));
         Ok(())
     }

@@ -120,7 +120,7 @@ mod tests {
             request_id: String::new(),
             count: 0,
         };
-        times.iter().map(|at| chain.next(record(*at))).zip(1..).map(|(line, number)| (number, line)).collect()
+        times.iter().map(|at| chain.next(&record(*at))).zip(1..).map(|(line, number)| (number, line)).collect()
     }
 
     /// A page as a controller makes it: records that `wanted` admits.
