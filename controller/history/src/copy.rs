@@ -6,6 +6,7 @@ use atlas_format::decode_job;
 use atlas_types::EventSeq;
 use rusqlite::{Connection, OptionalExtension, Transaction, params};
 
+use crate::ids::RecentIds;
 use crate::record::split_event;
 use crate::rows::{column, remove_jobs};
 use crate::{HistoryError, schema, sum, totals};
@@ -21,12 +22,12 @@ pub(crate) fn copy(connection: &Connection, to: &Path, through: EventSeq) -> Res
     let transaction = copy.transaction().map_err(sql())?;
     let last = column(through);
     uncount(&transaction, last)?;
-    remove_jobs(&transaction, "event_seq > ?1", [last])?;
+    remove_jobs(&transaction, &RecentIds::default(), "event_seq > ?1", [last])?;
     for statement in [
         "DELETE FROM events WHERE first_seq > ?1",
         "DELETE FROM gaps WHERE after >= ?1",
         "UPDATE gaps SET through = min(through, ?1)",
-        "UPDATE progress SET watermark = min(watermark, ?1), floor = min(floor, ?1)",
+        "UPDATE progress SET watermark = min(watermark, ?1), floor = min(floor, ?1), indexed = min(indexed, ?1)",
     ] {
         transaction.execute(statement, [last]).map_err(sql())?;
     }

@@ -10,6 +10,7 @@ use atlas_format::{decode_job, encode_job};
 use atlas_types::{Event, EventSeq, Job, JobId, Namespace};
 use rusqlite::{Connection, OptionalExtension, params};
 
+use crate::ids::RecentIds;
 use crate::reader::blob_of;
 use crate::record::{decode_event, id_column, id_of, split_event, without_job};
 use crate::rows::{column, index, refer, remove_jobs};
@@ -71,6 +72,7 @@ impl Marks {
 /// Erases one job, or all jobs of a namespace that ended before `event`. All events before it are in the tables.
 pub(crate) fn erase(
     connection: &Connection,
+    ids: &RecentIds,
     event: EventSeq,
     namespace: &Namespace,
     job: Option<JobId>,
@@ -79,18 +81,22 @@ pub(crate) fn erase(
     note(connection, event, namespace, job)?;
     let mut marks = Marks::default();
     marks.note(event, namespace, job);
-    let condition = match job {
-        Some(_) => "namespace = ?1 AND event_seq < ?2 AND id = ?3",
+    let ended_by = match job {
+        Some(id) => Some(ids.event_of(connection, id_column(id))?),
+        None => None,
+    };
+    let condition = match ended_by {
+        Some(_) => "namespace = ?1 AND event_seq < ?2 AND event_seq = ?3",
         None => "namespace = ?1 AND event_seq < ?2 AND ?3 IS NULL",
     };
-    let values = params![namespace.as_str(), column(event), job.map(id_column)];
-    if job.is_none() {
+    let values = params![namespace.as_str(), column(event), ended_by.flatten()];
+    if ended_by.is_none() {
         let mut query = connection.prepare(&format!("SELECT id FROM jobs WHERE {condition}")).map_err(sql())?;
         let mut rows = query.query(values).map_err(sql())?;
         while let Some(row) = rows.next().map_err(sql())? {
             marks.known.insert(id_of(row.get(0).map_err(sql())?), event);
         }
-        remove_jobs(connection, condition, values)?;
+        remove_jobs(connection, ids, condition, values)?;
     } else {
         let row = format!("SELECT event_seq, job FROM jobs WHERE {condition}");
         let found = connection
@@ -101,7 +107,7 @@ pub(crate) fn erase(
         match decode_job(&bytes) {
             Ok(old) => erase_row(connection, ended_by, &old)?,
             // A row that nobody can read is removed: an error here would be tried again for ever.
-            Err(_) => remove_jobs(connection, "event_seq = ?1", [ended_by])?,
+            Err(_) => remove_jobs(connection, ids, "event_seq = ?1", [ended_by])?,
         }
     }
     erase_events(connection, (0, column(event)), &mut marks)
@@ -110,6 +116,7 @@ pub(crate) fn erase(
 /// Erases again what a part of another history has brought: events from `first` to `last`, and these jobs.
 pub(crate) fn erase_part(
     connection: &Connection,
+    ids: &RecentIds,
     (first, last): (EventSeq, EventSeq),
     jobs: &[(EventSeq, Job)],
 ) -> Result<(), HistoryError> {
@@ -130,7 +137,7 @@ pub(crate) fn erase_part(
     for (event, job) in jobs {
         let is_before = |mark: Option<&EventSeq>| mark.is_some_and(|mark| event < mark);
         if is_before(marks.namespaces.get(&job.namespace)) {
-            remove_jobs(connection, "event_seq = ?1", [column(*event)])?;
+            remove_jobs(connection, ids, "event_seq = ?1", [column(*event)])?;
         } else if is_before(marks.jobs.get(&job.id)) {
             erase_row(connection, column(*event), job)?;
         }

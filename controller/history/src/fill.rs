@@ -4,6 +4,7 @@ use atlas_format::decode_job;
 use atlas_types::{Event, EventSeq, Job, JobId, Namespace};
 use rusqlite::{Connection, OptionalExtension};
 
+use crate::ids::RecentIds;
 use crate::record::{decode_event, split_event};
 use crate::retention::raise_floor;
 use crate::rows::column;
@@ -91,7 +92,7 @@ impl Filling {
     }
 
     /// Writes the part, unless the gap no longer exists.
-    pub(crate) fn write(&self, connection: &Connection) -> Result<(), HistoryError> {
+    pub(crate) fn write(&self, connection: &Connection, ids: &RecentIds) -> Result<(), HistoryError> {
         if !is_open(connection, self.gap)? {
             return Ok(());
         }
@@ -104,7 +105,7 @@ impl Filling {
         for (event, namespace, job) in &self.erased {
             erase::note(connection, *event, namespace, *job)?;
         }
-        erase::erase_part(connection, (self.gap.after.next(), self.reached), &self.jobs)?;
+        erase::erase_part(connection, ids, (self.gap.after.next(), self.reached), &self.jobs)?;
         if self.floor > self.gap.after {
             raise_floor(connection, self.floor)?;
         }

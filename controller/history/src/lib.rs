@@ -16,6 +16,7 @@ mod erase;
 mod error;
 mod fill;
 mod gap;
+mod ids;
 mod reader;
 mod record;
 mod retention;

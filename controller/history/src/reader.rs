@@ -1,10 +1,13 @@
 //! The queries. They block, so the caller runs them on blocking threads.
 
+use std::cmp::Reverse;
+
 use atlas_format::decode_job;
 use atlas_types::{Digest, EventSeq, Job, JobId, JobStatus};
 use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension, Row};
 
+use crate::ids::RecentIds;
 use crate::record::{decode_event, id_column, id_of};
 use crate::rows::column;
 use crate::{HistoryError, JobFilter, JobKey, StoredEvent, sum, words};
@@ -22,48 +25,59 @@ fn job_of(connection: &Connection) -> impl Fn(&Row<'_>) -> rusqlite::Result<Resu
     }
 }
 
-pub(crate) fn job(connection: &Connection, id: JobId) -> Result<Option<Job>, HistoryError> {
-    let mut query = read(connection.prepare_cached("SELECT event_seq, job, sum FROM jobs WHERE id = ?1 LIMIT 1"))?;
-    read(query.query_row([id_column(id)], job_of(connection)).optional())?.transpose()
+pub(crate) fn job(connection: &Connection, ids: &RecentIds, id: JobId) -> Result<Option<Job>, HistoryError> {
+    let Some(event) = ids.event_of(connection, id_column(id))? else { return Ok(None) };
+    let mut query = read(connection.prepare_cached("SELECT event_seq, job, sum FROM jobs WHERE event_seq = ?1"))?;
+    read(query.query_row([event], job_of(connection)).optional())?.transpose()
 }
 
 pub(crate) fn jobs_between(
     connection: &Connection,
-    first: JobId,
-    last: JobId,
+    ids: &RecentIds,
+    (first, last): (JobId, JobId),
     limit: usize,
 ) -> Result<Vec<JobId>, HistoryError> {
-    let mut query =
-        read(connection.prepare_cached("SELECT id FROM jobs WHERE id BETWEEN ?1 AND ?2 ORDER BY id LIMIT ?3"))?;
-    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-    let rows = query.query_map([id_column(first), id_column(last), limit], |row| Ok(id_of(row.get(0)?)));
-    read(rows.and_then(Iterator::collect))
+    let found = ids.between(connection, (id_column(first), id_column(last)), limit)?;
+    Ok(found.into_iter().map(id_of).collect())
 }
 
-/// The places in the order of submission between which a time lies: those of the first job since, and of the last job until. `None`
-/// if no job lies there.
-fn places(connection: &Connection, filter: &JobFilter) -> Result<Option<(i64, i64)>, HistoryError> {
+/// All places in the order of submission.
+const EVERYWHERE: (i64, i64) = (0, i64::MAX);
+
+/// The places in the order of submission between which a time lies. They may reach over a few jobs more, because only some jobs have
+/// their time in the index.
+fn places(connection: &Connection, filter: &JobFilter) -> Result<(i64, i64), HistoryError> {
     let place = |sql: &str, time: i64| -> Result<Option<i64>, HistoryError> {
         read(read(connection.prepare_cached(sql))?.query_row([time], |row| row.get(0)).optional())
     };
-    let (mut first, mut last) = (0, i64::MAX);
+    let (mut first, mut last) = EVERYWHERE;
     if let Some(since) = filter.since {
-        let Some(found) = place(FIRST_SINCE, since.0)? else { return Ok(None) };
-        first = found;
+        first = place(LAST_BEFORE, since.0)?.map_or(first, |place| place + 1);
     }
     if let Some(until) = filter.until {
-        let Some(found) = place(LAST_UNTIL, until.0)? else { return Ok(None) };
-        last = found;
+        last = place(FIRST_AFTER, until.0)?.map_or(last, |place| place - 1);
     }
     if let Some(before) = filter.before {
         last = last.min(i64::try_from(before).unwrap_or(i64::MAX) - 1);
     }
-    Ok(Some((first, last)))
+    Ok((first, last))
 }
 
-const FIRST_SINCE: &str = "SELECT queue_seq FROM jobs WHERE created_at >= ?1 ORDER BY created_at, queue_seq LIMIT 1";
-const LAST_UNTIL: &str =
-    "SELECT queue_seq FROM jobs WHERE created_at <= ?1 ORDER BY created_at DESC, queue_seq DESC LIMIT 1";
+const LAST_BEFORE: &str = "SELECT queue_seq FROM jobs WHERE created_at < ?1 AND queue_seq & 63 = 0 \
+    ORDER BY created_at DESC, queue_seq DESC LIMIT 1";
+const FIRST_AFTER: &str = "SELECT queue_seq FROM jobs WHERE created_at > ?1 AND queue_seq & 63 = 0 \
+    ORDER BY created_at, queue_seq LIMIT 1";
+
+/// The statements of a list, and their values. There is no index without a status, so a list of a namespace without one is put together
+/// from those of each.
+fn list_statements(filter: &JobFilter, places: (i64, i64)) -> Vec<(String, Vec<Value>)> {
+    let is_joined = !filter.words.is_empty() || !filter.labels.is_empty();
+    if filter.namespace.is_none() || filter.status.is_some() || filter.by_end || is_joined {
+        return vec![list_statement(filter, places)];
+    }
+    let ended = JobStatus::ALL.into_iter().filter(|status| status.is_terminal());
+    ended.map(|status| list_statement(&JobFilter { status: Some(status), ..filter.clone() }, places)).collect()
+}
 
 /// The statement of a list, and its values.
 ///
@@ -85,7 +99,9 @@ fn list_statement(filter: &JobFilter, (first, last): (i64, i64)) -> (String, Vec
         ("jobs", "jobs.queue_seq")
     };
     if let Some(namespace) = &filter.namespace {
-        wanted.push(("jobs.namespace = ?", namespace.as_str().to_owned().into()));
+        // Jobs that are found by words or labels are read by their place, and the namespace is only compared.
+        let condition = if tables == "jobs" { "jobs.namespace = ?" } else { "+jobs.namespace = ?" };
+        wanted.push((condition, namespace.as_str().to_owned().into()));
     }
     if let Some(status) = filter.status {
         wanted.push(("status = ?", status.as_str().to_owned().into()));
@@ -112,7 +128,7 @@ fn list_statement(filter: &JobFilter, (first, last): (i64, i64)) -> (String, Vec
         );
         values.extend([key.clone().into(), value.clone().into()]);
     }
-    if (first, last) != (0, i64::MAX) {
+    if (first, last) != EVERYWHERE {
         conditions.push(format!("{place} BETWEEN ? AND ?"));
         values.extend([first.into(), last.into()]);
     }
@@ -126,18 +142,26 @@ fn list_statement(filter: &JobFilter, (first, last): (i64, i64)) -> (String, Vec
 }
 
 pub(crate) fn list(connection: &Connection, filter: &JobFilter) -> Result<Vec<JobKey>, HistoryError> {
-    let Some(places) = places(connection, filter)? else { return Ok(Vec::new()) };
-    let (sql, values) = list_statement(filter, places);
-    let mut query = read(connection.prepare_cached(&sql))?;
-    let rows = query.query_map(rusqlite::params_from_iter(values), |row| {
-        let (event, queue_seq): (i64, i64) = (row.get(0)?, row.get(2)?);
-        Ok(JobKey {
-            event: EventSeq(event.unsigned_abs()),
-            id: id_of(row.get(1)?),
-            queue_seq: queue_seq.unsigned_abs(),
-        })
-    });
-    read(rows.and_then(Iterator::collect))
+    let statements = list_statements(filter, places(connection, filter)?);
+    let is_merged = statements.len() > 1;
+    let mut keys = Vec::new();
+    for (sql, values) in statements {
+        let mut query = read(connection.prepare_cached(&sql))?;
+        let mut rows = read(query.query(rusqlite::params_from_iter(values)))?;
+        while let Some(row) = read(rows.next())? {
+            let (event, queue_seq): (i64, i64) = (read(row.get(0))?, read(row.get(2))?);
+            keys.push(JobKey {
+                event: EventSeq(event.unsigned_abs()),
+                id: id_of(read(row.get(1))?),
+                queue_seq: queue_seq.unsigned_abs(),
+            });
+        }
+    }
+    if is_merged {
+        keys.sort_unstable_by_key(|key| Reverse(key.queue_seq));
+        keys.truncate(filter.limit);
+    }
+    Ok(keys)
 }
 
 pub(crate) fn ended_by(connection: &Connection, events: &[EventSeq]) -> Result<Vec<Job>, HistoryError> {
@@ -254,7 +278,7 @@ mod tests {
             JobFilter { namespace: Some(Namespace::default_namespace()), limit: 50, ..JobFilter::default() };
         change(&mut filter);
         let bounded = filter.before.is_some() || filter.since.is_some() || filter.until.is_some();
-        check(&[list_statement(&filter, if bounded { (7, 9) } else { (0, i64::MAX) })], expected);
+        check(&list_statements(&filter, if bounded { (7, 9) } else { EVERYWHERE }), expected);
     }
 
     fn agent() -> Option<AgentName> {
@@ -270,13 +294,17 @@ mod tests {
         check_list(
             |_| (),
             &expect![[r#"
-            SEARCH jobs USING INDEX jobs_of_namespace (namespace=?)
+            SEARCH jobs USING INDEX jobs_of_status (namespace=? AND status=?)
+            SEARCH jobs USING INDEX jobs_of_status (namespace=? AND status=?)
+            SEARCH jobs USING INDEX jobs_of_status (namespace=? AND status=?)
         "#]],
         );
         check_list(
             |filter| filter.agent = agent(),
             &expect![[r#"
-            SEARCH jobs USING INDEX jobs_of_agent (namespace=? AND agent=?)
+            SEARCH jobs USING INDEX jobs_of_agent_and_status (namespace=? AND agent=? AND status=?)
+            SEARCH jobs USING INDEX jobs_of_agent_and_status (namespace=? AND agent=? AND status=?)
+            SEARCH jobs USING INDEX jobs_of_agent_and_status (namespace=? AND agent=? AND status=?)
         "#]],
         );
         check_list(
@@ -304,27 +332,33 @@ mod tests {
         check_list(
             |filter| filter.before = Some(10),
             &expect![[r#"
-            SEARCH jobs USING INDEX jobs_of_namespace (namespace=? AND queue_seq>? AND queue_seq<?)
+            SEARCH jobs USING INDEX jobs_of_status (namespace=? AND status=? AND queue_seq>? AND queue_seq<?)
+            SEARCH jobs USING INDEX jobs_of_status (namespace=? AND status=? AND queue_seq>? AND queue_seq<?)
+            SEARCH jobs USING INDEX jobs_of_status (namespace=? AND status=? AND queue_seq>? AND queue_seq<?)
         "#]],
         );
         check_list(
             |filter| (filter.agent, filter.before) = (agent(), Some(10)),
             &expect![[r#"
-            SEARCH jobs USING INDEX jobs_of_agent (namespace=? AND agent=? AND queue_seq>? AND queue_seq<?)
+            SEARCH jobs USING INDEX jobs_of_agent_and_status (namespace=? AND agent=? AND status=? AND queue_seq>? AND queue_seq<?)
+            SEARCH jobs USING INDEX jobs_of_agent_and_status (namespace=? AND agent=? AND status=? AND queue_seq>? AND queue_seq<?)
+            SEARCH jobs USING INDEX jobs_of_agent_and_status (namespace=? AND agent=? AND status=? AND queue_seq>? AND queue_seq<?)
         "#]],
         );
         check_list(
             |filter| filter.until = Some(atlas_types::Timestamp(5)),
             &expect![[r#"
-            SEARCH jobs USING INDEX jobs_of_namespace (namespace=? AND queue_seq>? AND queue_seq<?)
+            SEARCH jobs USING INDEX jobs_of_status (namespace=? AND status=? AND queue_seq>? AND queue_seq<?)
+            SEARCH jobs USING INDEX jobs_of_status (namespace=? AND status=? AND queue_seq>? AND queue_seq<?)
+            SEARCH jobs USING INDEX jobs_of_status (namespace=? AND status=? AND queue_seq>? AND queue_seq<?)
         "#]],
         );
         let bound = |sql: &str| (sql.to_owned(), vec![Value::Integer(5)]);
         check(
-            &[bound(FIRST_SINCE), bound(LAST_UNTIL)],
+            &[bound(LAST_BEFORE), bound(FIRST_AFTER)],
             &expect![[r#"
-            SEARCH jobs USING COVERING INDEX jobs_by_time (created_at>?)
             SEARCH jobs USING COVERING INDEX jobs_by_time (created_at<?)
+            SEARCH jobs USING COVERING INDEX jobs_by_time (created_at>?)
         "#]],
         );
     }
@@ -335,14 +369,14 @@ mod tests {
             |filter| filter.labels = vec![label("team")],
             &expect![[r#"
             SEARCH labels USING PRIMARY KEY (namespace=? AND key=? AND value=?)
-            SEARCH jobs USING INDEX jobs_of_namespace (namespace=? AND queue_seq=?)
+            SEARCH jobs USING INDEX jobs_by_queue_seq (queue_seq=?)
         "#]],
         );
         check_list(
             |filter| filter.labels = vec![label("team"), label("wave")],
             &expect![[r#"
             SEARCH labels USING PRIMARY KEY (namespace=? AND key=? AND value=?)
-            SEARCH jobs USING INDEX jobs_of_namespace (namespace=? AND queue_seq=?)
+            SEARCH jobs USING INDEX jobs_by_queue_seq (queue_seq=?)
             SEARCH other EXISTS USING COVERING INDEX labels_of_job (queue_seq=? AND namespace=? AND key=? AND value=?)
         "#]],
         );
@@ -350,7 +384,7 @@ mod tests {
             |filter| filter.words = vec!["refused".to_owned()],
             &expect![[r#"
             SCAN words VIRTUAL TABLE INDEX 192:M1
-            SEARCH jobs USING INDEX jobs_of_namespace (namespace=? AND queue_seq=?)
+            SEARCH jobs USING INDEX jobs_by_queue_seq (queue_seq=?)
         "#]],
         );
         check_list(
@@ -360,7 +394,7 @@ mod tests {
             },
             &expect![[r#"
                 SCAN words VIRTUAL TABLE INDEX 192:M1><
-                SEARCH jobs USING INDEX jobs_of_namespace (namespace=? AND queue_seq=?)
+                SEARCH jobs USING INDEX jobs_by_queue_seq (queue_seq=?)
                 SEARCH other EXISTS USING COVERING INDEX labels_of_job (queue_seq=? AND namespace=? AND key=? AND value=?)
             "#]],
         );

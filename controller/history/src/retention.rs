@@ -10,6 +10,7 @@ use std::time::Duration;
 use atlas_types::{EventSeq, Timestamp};
 use rusqlite::{Connection, OptionalExtension, params};
 
+use crate::ids::RecentIds;
 use crate::rows::{column, remove_jobs};
 use crate::{HistoryError, KeepRule};
 
@@ -61,7 +62,7 @@ impl Retention {
     /// [`Self::dropped_of_namespaces`], to be passed once the transaction is committed.
     pub(crate) fn drop_of_namespaces(
         &mut self,
-        connection: &Connection,
+        (connection, ids): (&Connection, &RecentIds),
         at: Option<Timestamp>,
         through: EventSeq,
         now: Duration,
@@ -80,7 +81,7 @@ impl Retention {
         }
         let mut left = DROPPED_MAX;
         for kept in self.namespaces.iter() {
-            left -= drop_of_namespace(connection, kept, (now, left))?;
+            left -= drop_of_namespace((connection, ids), kept, (now, left))?;
             if left <= 0 {
                 // The next transaction goes on.
                 return Ok(None);
@@ -98,7 +99,7 @@ impl Retention {
     /// for [`Self::dropped`], to be passed once the transaction is committed.
     pub(crate) fn drop_jobs(
         &mut self,
-        connection: &Connection,
+        (connection, ids): (&Connection, &RecentIds),
         at: Timestamp,
         now: Duration,
     ) -> Result<Option<Timestamp>, HistoryError> {
@@ -107,7 +108,7 @@ impl Retention {
         if now.0.saturating_sub(self.dropped_at.0) < micros(kept / DROPS_PER_TIME) {
             return Ok(None);
         }
-        let is_done = drop_jobs(connection, Timestamp(now.0.saturating_sub(micros(kept))))?;
+        let is_done = drop_jobs(connection, ids, Timestamp(now.0.saturating_sub(micros(kept))))?;
         Ok(is_done.then_some(now))
     }
 
@@ -123,7 +124,7 @@ fn micros(duration: Duration) -> i64 {
 
 /// Drops the oldest jobs that ended before `before`, with their artifact references and all events up to them. True if
 /// no more are left to drop.
-fn drop_jobs(connection: &Connection, before: Timestamp) -> Result<bool, HistoryError> {
+fn drop_jobs(connection: &Connection, ids: &RecentIds, before: Timestamp) -> Result<bool, HistoryError> {
     let sql = || HistoryError::sql("prune");
     // Event order and time order are the same.
     let oldest =
@@ -132,7 +133,7 @@ fn drop_jobs(connection: &Connection, before: Timestamp) -> Result<bool, History
     let (last, count): (Option<i64>, i64) =
         connection.query_row(oldest, [before.0, DROPPED_MAX], |row| Ok((row.get(0)?, row.get(1)?))).map_err(sql())?;
     let Some(last) = last else { return Ok(true) };
-    remove_jobs(connection, "event_seq <= ?1", [last])?;
+    remove_jobs(connection, ids, "event_seq <= ?1", [last])?;
     let through = EventSeq(last.unsigned_abs());
     drop_events(connection, through)?;
     raise_floor(connection, through)?;
@@ -141,7 +142,7 @@ fn drop_jobs(connection: &Connection, before: Timestamp) -> Result<bool, History
 
 /// Drops jobs of one namespace that are too old now, or too many, the oldest first, at most `most`. Returns how many.
 fn drop_of_namespace(
-    connection: &Connection,
+    (connection, ids): (&Connection, &RecentIds),
     kept: &KeepRule,
     (now, most): (Timestamp, i64),
 ) -> Result<i64, HistoryError> {
@@ -169,7 +170,7 @@ fn drop_of_namespace(
         .query_row(some, params![namespace, last, most], |row| Ok((row.get(0)?, row.get(1)?)))
         .map_err(sql())?;
     let Some(last) = last else { return Ok(0) };
-    remove_jobs(connection, "namespace = ?1 AND event_seq <= ?2", (namespace, last))?;
+    remove_jobs(connection, ids, "namespace = ?1 AND event_seq <= ?2", (namespace, last))?;
     Ok(count)
 }
 

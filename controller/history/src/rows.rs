@@ -3,6 +3,7 @@
 use atlas_types::{EventSeq, Job, PayloadBody};
 use rusqlite::{Connection, Params, params};
 
+use crate::ids::RecentIds;
 use crate::{HistoryError, words};
 
 /// An event number as SQLite's signed integer. Numbers never reach 2^63.
@@ -31,16 +32,23 @@ pub(crate) fn index(connection: &Connection, job: &Job) -> Result<(), HistoryErr
 /// Removes the jobs that `condition` selects with `values`, and all that was stored with them.
 pub(crate) fn remove_jobs(
     connection: &Connection,
+    ids: &RecentIds,
     condition: &str,
     values: impl Params + Copy,
 ) -> Result<(), HistoryError> {
+    let sql = || HistoryError::sql("prune");
+    let mut query = connection.prepare(&format!("SELECT id, event_seq FROM jobs WHERE {condition}")).map_err(sql())?;
+    let mut rows = query.query(values).map_err(sql())?;
+    while let Some(row) = rows.next().map_err(sql())? {
+        ids.remove(connection, (row.get(0).map_err(sql())?, row.get(1).map_err(sql())?))?;
+    }
     for statement in [
         format!("DELETE FROM labels WHERE queue_seq IN (SELECT queue_seq FROM jobs WHERE {condition})"),
         format!("DELETE FROM words WHERE rowid IN (SELECT queue_seq FROM jobs WHERE {condition})"),
         format!("DELETE FROM artifacts WHERE event_seq IN (SELECT event_seq FROM jobs WHERE {condition})"),
         format!("DELETE FROM jobs WHERE {condition}"),
     ] {
-        connection.execute(&statement, values).map_err(HistoryError::sql("prune"))?;
+        connection.execute(&statement, values).map_err(sql())?;
     }
     Ok(())
 }

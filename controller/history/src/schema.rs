@@ -3,7 +3,7 @@
 //! `jobs` has one row per ended job, keyed by the event that ended it, so that rows are appended and a repeated event
 //! finds its row. `events` has one row per transaction, with all its events in one blob. This costs a tenth of one row
 //! per event. `artifacts` lists the references of the rows of `jobs`, so that an artifact is kept as long as a job
-//! refers to it.
+//! refers to it. `ids` has the rows by the ids of their jobs, apart from the latest (`ids.rs`).
 
 use std::path::Path;
 
@@ -13,10 +13,10 @@ use rusqlite::{Connection, ErrorCode, OpenFlags, Transaction};
 
 use crate::HistoryError;
 use crate::rows::{index, refer};
-use crate::{erase, totals};
+use crate::{erase, ids, totals};
 
 /// The version that this program writes, in `PRAGMA user_version`.
-pub(crate) const VERSION: i64 = 6;
+pub(crate) const VERSION: i64 = 7;
 
 const TABLES: &str = "
 CREATE TABLE jobs (
@@ -180,6 +180,10 @@ fn prepare(connection: &mut Connection, path: &Path) -> Result<(), HistoryError>
             check(connection, path)?;
             upgrade(connection, from_5)?;
         }
+        6 => {
+            check(connection, path)?;
+            upgrade(connection, from_6)?;
+        }
         VERSION => check(connection, path)?,
         found => return Err(HistoryError::TooNew { path: path.to_owned(), found, known: VERSION }),
     }
@@ -237,7 +241,13 @@ fn from_5(transaction: &Transaction<'_>) -> Result<(), HistoryError> {
     transaction.execute_batch(totals::TABLES).map_err(HistoryError::sql("upgrade"))?;
     transaction.execute_batch(erase::TABLES).map_err(HistoryError::sql("upgrade"))?;
     each_job(transaction, |event, job| totals::add(transaction, event, job))?;
-    totals::drop_ends(transaction)
+    totals::drop_ends(transaction)?;
+    from_6(transaction)
+}
+
+/// Version 6 had an index of ids, and more of those by which lists are read.
+fn from_6(transaction: &Transaction<'_>) -> Result<(), HistoryError> {
+    transaction.execute_batch(ids::TABLES).map_err(HistoryError::sql("upgrade"))
 }
 
 /// Reads every job once. One that cannot be read is left out here, and reading it fails as before.

@@ -10,6 +10,7 @@ use rusqlite::Connection;
 use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::fill::Filling;
+use crate::ids::{self, RecentIds};
 use crate::retention::Retention;
 use crate::writer::{Input, Progress, Writer};
 use crate::{
@@ -32,6 +33,8 @@ pub struct Options {
     pub gather_interval: Duration,
     /// The most queued entries that wait for the writer.
     pub queue_max: usize,
+    /// How many ids of the latest jobs are in memory and not in the file.
+    pub recent_ids_max: usize,
 }
 
 impl Options {
@@ -44,6 +47,7 @@ impl Options {
             sync_interval: Duration::from_millis(200),
             gather_interval: Duration::from_millis(40),
             queue_max: 1_024,
+            recent_ids_max: ids::RECENT_MAX,
         }
     }
 }
@@ -55,6 +59,7 @@ pub struct SqliteHistory {
     synced: watch::Receiver<EventSeq>,
     gaps: watch::Receiver<Arc<[Gap]>>,
     readers: Arc<Readers>,
+    ids: Arc<RecentIds>,
     env: Env,
 }
 
@@ -81,6 +86,7 @@ impl SqliteHistory {
         // before its last sync.
         let (announce, synced) = watch::channel(EventSeq(watermark.unsigned_abs()));
         let retention = Retention::new(options.jobs_kept_for);
+        let ids = Arc::new(RecentIds::load(&connection)?);
         let mut writer = Writer {
             connection,
             path: path.clone(),
@@ -92,10 +98,12 @@ impl SqliteHistory {
             observe: Box::new(observe),
             wal: None,
             retention,
+            ids: Arc::clone(&ids),
         };
         writer.sync()?;
         env.thread("history", move || writer.run()).map_err(HistoryError::Sync)?;
-        Ok(Self { inputs, synced, gaps, readers: Arc::new(Readers { path, idle: Mutex::default() }), env })
+        let readers = Arc::new(Readers { path, idle: Mutex::default() });
+        Ok(Self { inputs, synced, gaps, readers, ids, env })
     }
 
     /// Assigns the file to a cluster, or returns [`HistoryError::OtherCluster`] if it belongs to another one. Blocking.
@@ -186,11 +194,13 @@ impl History for SqliteHistory {
     }
 
     fn job(&self, id: JobId) -> Answer<'_, Option<Arc<Job>>> {
-        self.read(move |connection| Ok(reader::job(connection, id)?.map(Arc::new)))
+        let ids = Arc::clone(&self.ids);
+        self.read(move |connection| Ok(reader::job(connection, &ids, id)?.map(Arc::new)))
     }
 
     fn jobs_between(&self, first: JobId, last: JobId, limit: usize) -> Answer<'_, Vec<JobId>> {
-        self.read(move |connection| reader::jobs_between(connection, first, last, limit))
+        let ids = Arc::clone(&self.ids);
+        self.read(move |connection| reader::jobs_between(connection, &ids, (first, last), limit))
     }
 
     fn list(&self, filter: JobFilter) -> Answer<'_, Vec<JobKey>> {

@@ -16,6 +16,7 @@ use rusqlite::{Connection, ffi, params};
 use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::fill::{self, Filling};
+use crate::ids::{self, RecentIds};
 use crate::record::{encode_event, id_column};
 use crate::retention::{self, Retention};
 use crate::rows::{column, index, refer};
@@ -52,6 +53,7 @@ pub(crate) struct Writer {
     /// A descriptor of the write-ahead file, once the file exists.
     pub(crate) wal: Option<File>,
     pub(crate) retention: Retention,
+    pub(crate) ids: Arc<RecentIds>,
 }
 
 /// A duration, for metrics.
@@ -164,7 +166,8 @@ impl Writer {
     fn commit(&mut self, waiting: &[Input], written: EventSeq) -> Result<EventSeq, HistoryError> {
         let sql = || HistoryError::sql("write");
         let transaction = self.connection.transaction().map_err(sql())?;
-        let mut batch = Batch { through: written, ..Batch::default() };
+        self.ids.begin();
+        let mut batch = Batch::new(&self.ids, written);
         {
             let mut insert = transaction.prepare_cached(INSERT_JOB).map_err(sql())?;
             for input in waiting {
@@ -175,7 +178,7 @@ impl Writer {
                         }
                     }
                     Input::Resync { ended, through } => batch.resync(&transaction, &mut insert, ended, *through)?,
-                    Input::Fill { filling, .. } => filling.write(&transaction)?,
+                    Input::Fill { filling, .. } => filling.write(&transaction, &self.ids)?,
                     Input::GiveUp { gap, .. } => fill::give_up(&transaction, *gap)?,
                     Input::Keep(kept) => self.retention.keep(kept),
                     Input::Close => {}
@@ -198,13 +201,16 @@ impl Writer {
                 }
             }
         }
+        let moved = self.ids.move_some(&transaction, self.options.recent_ids_max, column(batch.through))?;
+        let place = (&*transaction, &*self.ids);
         let dropped = match batch.at {
-            Some(at) => self.retention.drop_jobs(&transaction, at, self.clock.monotonic())?,
+            Some(at) => self.retention.drop_jobs(place, at, self.clock.monotonic())?,
             None => None,
         };
         let now = self.clock.monotonic();
-        let of_namespaces = self.retention.drop_of_namespaces(&transaction, batch.at, batch.through, now)?;
+        let of_namespaces = self.retention.drop_of_namespaces(place, batch.at, batch.through, now)?;
         transaction.commit().map_err(sql())?;
+        self.ids.commit(&moved);
         if batch.erased {
             truncate_wal(&self.connection);
         }
@@ -261,8 +267,8 @@ fn failed_to_sync(error: &HistoryError) -> bool {
 }
 
 /// The events of one transaction before they are written as blobs.
-#[derive(Default)]
-struct Batch {
+struct Batch<'a> {
+    ids: &'a RecentIds,
     first: Option<EventSeq>,
     through: EventSeq,
     /// The time of the last event.
@@ -274,7 +280,12 @@ struct Batch {
     totals: Sums,
 }
 
-impl Batch {
+impl<'a> Batch<'a> {
+    /// Continues after `written`.
+    fn new(ids: &'a RecentIds, written: EventSeq) -> Self {
+        Self { ids, first: None, through: written, at: None, blob: Vec::new(), erased: false, totals: Sums::default() }
+    }
+
     fn event(
         &mut self,
         connection: &Connection,
@@ -299,7 +310,10 @@ impl Batch {
         (self.through, self.at) = (event.seq, Some(event.at));
         match &event.event {
             Event::Job { job, .. } if job.status.is_terminal() => {
-                insert_with(connection, insert, &mut self.totals, event.seq, job)
+                if insert_with(connection, insert, &mut self.totals, event.seq, job)? {
+                    self.ids.add(id_column(job.id), column(event.seq));
+                }
+                Ok(())
             }
             Event::Erased { namespace, job } => {
                 self.flush(connection)?;
@@ -307,7 +321,7 @@ impl Batch {
                 let overwrite =
                     |on: bool| connection.pragma_update(None, "secure_delete", on).map_err(HistoryError::sql("erase"));
                 overwrite(true)?;
-                let erased = erase::erase(connection, event.seq, namespace, *job);
+                let erased = erase::erase(connection, self.ids, event.seq, namespace, *job);
                 overwrite(false)?;
                 self.erased = true;
                 erased
@@ -325,7 +339,9 @@ impl Batch {
     ) -> Result<(), HistoryError> {
         let known = self.through;
         for EndedJob { event, job } in ended.iter().filter(|ended| ended.event > known) {
-            insert_with(connection, insert, &mut self.totals, *event, job)?;
+            if insert_with(connection, insert, &mut self.totals, *event, job)? {
+                self.ids.add(id_column(job.id), column(*event));
+            }
         }
         if through > self.through {
             self.flush(connection)?;
@@ -361,21 +377,24 @@ pub(crate) fn insert_events(
 
 const INSERT_JOB: &str = "INSERT OR IGNORE INTO jobs VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)";
 
-/// Writes the row of an ended job, and its artifact references.
+/// Writes the row of an ended job and all that belongs to it, its id as well.
 pub(crate) fn insert_job(connection: &Connection, seq: EventSeq, job: &Job) -> Result<(), HistoryError> {
     let mut insert = connection.prepare_cached(INSERT_JOB).map_err(HistoryError::sql("write"))?;
     let mut totals = Sums::default();
-    insert_with(connection, &mut insert, &mut totals, seq, job)?;
+    if insert_with(connection, &mut insert, &mut totals, seq, job)? {
+        ids::write(connection, id_column(job.id), column(seq))?;
+    }
     totals.write(connection)
 }
 
+/// Writes the row of an ended job, and all that belongs to it but its id. False if the row was there.
 fn insert_with(
     connection: &Connection,
     insert: &mut rusqlite::CachedStatement<'_>,
     totals: &mut Sums,
     seq: EventSeq,
     job: &Job,
-) -> Result<(), HistoryError> {
+) -> Result<bool, HistoryError> {
     let body = encode_job(job);
     let inserted = insert
         .execute(params![
@@ -393,11 +412,12 @@ fn insert_with(
         .map_err(HistoryError::sql("write"))?;
     if inserted == 0 {
         // It is already stored, with all that follows from it.
-        return Ok(());
+        return Ok(false);
     }
     refer(connection, column(seq), job)?;
     totals.add(connection, column(seq), job)?;
-    index(connection, job)
+    index(connection, job)?;
+    Ok(true)
 }
 
 fn open_gap(connection: &Connection, gap: Gap) -> Result<(), HistoryError> {

@@ -16,6 +16,8 @@ pub(super) fn open(path: &Path) -> Result<SqliteHistory, HistoryError> {
         sync_interval: Duration::from_millis(5),
         gather_interval: Duration::from_millis(1),
         events_kept: 10,
+        // Most ids go into the file.
+        recent_ids_max: 2,
         ..Options::new(path.to_owned())
     };
     SqliteHistory::open(options, Env::system(), |_| ())
@@ -224,7 +226,7 @@ async fn damage_and_newer_files_are_named() {
     connection.pragma_update(None, "user_version", 99).expect("writable");
     drop(connection);
     let error = open(&path).err().expect("too new");
-    assert!(error.to_string().contains("has schema 99, this program knows up to 6"), "{error}");
+    assert!(error.to_string().contains("has schema 99, this program knows up to 7"), "{error}");
 }
 
 #[tokio::test]
@@ -236,7 +238,7 @@ async fn a_file_of_version_1_learns_what_its_jobs_refer_to() {
     let connection = Connection::open(&path).expect("opens");
     connection
         .execute_batch(&format!(
-            "{BEFORE_6} {BEFORE_5} {BEFORE_4} DROP TABLE artifacts; DROP TABLE gaps;
+            "{BEFORE_7} {BEFORE_6} {BEFORE_5} {BEFORE_4} DROP TABLE artifacts; DROP TABLE gaps;
              ALTER TABLE jobs DROP COLUMN sum; ALTER TABLE events DROP COLUMN sum; PRAGMA user_version = 1"
         ))
         .expect("as version 1 left it");
@@ -254,18 +256,21 @@ async fn a_file_of_version_3_gets_its_indexes() {
     history.append(life(1, 2)).await.expect("queued");
     history.close().await.expect("closes");
     let connection = Connection::open(&path).expect("opens");
-    let older = format!("{BEFORE_6} {BEFORE_5} {BEFORE_4} PRAGMA user_version = 3");
+    let older = format!("{BEFORE_7} {BEFORE_6} {BEFORE_5} {BEFORE_4} PRAGMA user_version = 3");
     connection.execute_batch(&older).expect("as version 3 left it");
     let history = open(&path).expect("opens");
     assert!(history.job(JobId(2)).await.expect("reads").is_some());
     let count = "SELECT count(*) FROM sqlite_schema WHERE type = 'index' AND name LIKE 'jobs_%of_%'";
     let indexes: i64 = connection.query_row(count, [], |row| row.get(0)).expect("reads");
-    assert_eq!(indexes, 5);
+    assert_eq!(indexes, 3);
 }
 
 /// Make a file as the version before left it.
 const BEFORE_4: &str = "DROP INDEX jobs_of_agent; DROP INDEX jobs_of_status; DROP INDEX jobs_by_end_of_agent;";
-const BEFORE_6: &str = "DROP TABLE totals; DROP TABLE ends; DROP TABLE erased;";
+pub(super) const BEFORE_7: &str = "DROP TABLE ids; ALTER TABLE progress DROP COLUMN indexed; DROP INDEX jobs_by_time;
+    CREATE INDEX jobs_by_id ON jobs (id); CREATE INDEX jobs_of_agent ON jobs (namespace, agent, queue_seq);
+    CREATE INDEX jobs_by_time ON jobs (created_at, queue_seq); CREATE INDEX jobs_of_namespace ON jobs (namespace, queue_seq);";
+pub(super) const BEFORE_6: &str = "DROP TABLE totals; DROP TABLE ends; DROP TABLE erased;";
 const BEFORE_5: &str = "DROP TABLE words; DROP TABLE labels; DROP INDEX jobs_by_time; DROP INDEX jobs_of_namespace;
     DROP INDEX jobs_of_agent_and_status; DROP INDEX jobs_by_end;";
 
@@ -293,12 +298,37 @@ async fn a_file_of_version_4_learns_labels_and_words() {
     history.append(life(4, 3)).await.expect("queued");
     history.close().await.expect("closes");
     let connection = Connection::open(&path).expect("opens");
-    connection.execute_batch(&format!("{BEFORE_6} {BEFORE_5} PRAGMA user_version = 4")).expect("as version 4 left it");
+    let older = format!("{BEFORE_7} {BEFORE_6} {BEFORE_5} PRAGMA user_version = 4");
+    connection.execute_batch(&older).expect("as version 4 left it");
     // A damaged job is not found, and does not keep the others from being found.
     connection.execute("UPDATE jobs SET job = x'00' WHERE event_seq > 3", []).expect("damaged");
     let history = open(&path).expect("opens");
     assert_eq!(places(&history, blue("")).await, [2]);
     assert_eq!(places(&history, blue("team")).await, [2]);
+}
+
+#[tokio::test]
+async fn a_file_of_version_6_finds_its_jobs_by_their_ids() {
+    let (_dir, path) = file();
+    let history = open(&path).expect("opens");
+    for id in 1..=200 {
+        history.append(life(id * 3 - 2, id)).await.expect("queued");
+    }
+    history.close().await.expect("closes");
+    let connection = Connection::open(&path).expect("opens");
+    connection.execute_batch(&format!("{BEFORE_7} PRAGMA user_version = 6")).expect("as version 6 left it");
+    let history = open(&path).expect("opens");
+    for id in 1..=200 {
+        assert_eq!(history.job(JobId(id)).await.expect("reads").map(|job| job.id), Some(JobId(id)));
+    }
+    assert!(history.job(JobId(201)).await.expect("reads").is_none());
+    // Of 64 jobs, one has its time in an index.
+    for at in [1_i64, 63, 64, 65, 127, 128, 129, 200] {
+        let since = JobFilter { since: Some(Timestamp(1_000_000 + at)), limit: 500, ..blue("") };
+        assert_eq!(places(&history, since).await, (at.unsigned_abs()..=200).rev().collect::<Vec<_>>());
+        let until = JobFilter { until: Some(Timestamp(1_000_000 + at)), limit: 500, labels: Vec::new(), ..blue("") };
+        assert_eq!(places(&history, until).await, (1..=at.unsigned_abs()).rev().collect::<Vec<_>>());
+    }
 }
 
 #[tokio::test]

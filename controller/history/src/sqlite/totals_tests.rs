@@ -3,7 +3,7 @@
 use atlas_types::{JobStatus, Namespace};
 use expect_test::{Expect, expect};
 
-use super::tests::{event, file, open, synced};
+use super::tests::{BEFORE_6, BEFORE_7, event, file, open, synced};
 use super::*;
 
 /// Job 2 and job 4 of `echo` complete, job 3 of `count` fails, job 5 of `count` is cancelled.
@@ -59,8 +59,8 @@ async fn a_file_of_version_5_counts_its_jobs() {
     fill(&history).await;
     history.close().await.expect("closes");
     let connection = Connection::open(&path).expect("opens");
-    let older = "DROP TABLE totals; DROP TABLE ends; DROP TABLE erased; PRAGMA user_version = 5";
-    connection.execute_batch(older).expect("as version 5 left it");
+    let older = format!("{BEFORE_7} {BEFORE_6} PRAGMA user_version = 5");
+    connection.execute_batch(&older).expect("as version 5 left it");
     let history = open(&path).expect("opens");
     check(
         &history,
