@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use crate::cluster;
 use crate::figures::Row;
 use crate::http::{Connection, request};
+use crate::process::bytes_below;
 
 const JOBS: usize = 1_000_000;
 const CONNECTIONS: usize = 200;
@@ -59,6 +60,8 @@ pub(crate) fn run(env: &Env, _rows: &[Row]) -> Result<Vec<Row>> {
             rows.push(list(env, http, name, &query).await?);
         }
         cluster.shutdown().await;
+        let bytes = bytes_below(folder.path(), "history.sqlite")?;
+        rows.push(Row::amount("history_file", bytes as f64 / 1024.0 / JOBS as f64, "KiB"));
         Ok(rows)
     })
 }

@@ -6,12 +6,19 @@ use std::io;
 use std::net::SocketAddr;
 
 use anyhow::{Context, Result, bail};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use rustls::pki_types::ServerName;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
+use tokio_rustls::TlsConnector;
+
+/// Bytes both ways, encrypted or not.
+trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
+
+impl<S: AsyncRead + AsyncWrite + Send + Unpin> Stream for S {}
 
 /// A kept-alive connection.
 pub(crate) struct Connection {
-    stream: TcpStream,
+    stream: Box<dyn Stream>,
     buffer: Vec<u8>,
 }
 
@@ -30,8 +37,17 @@ pub(crate) fn request_with(method: &str, path: &str, headers: &[(&str, &str)], b
 
 impl Connection {
     pub(crate) async fn open(address: SocketAddr) -> Result<Self> {
-        let stream = TcpStream::connect(address).await.with_context(|| format!("could not connect to {address}"))?;
-        stream.set_nodelay(true)?;
+        Self::open_with(address, None).await
+    }
+
+    /// Like [`Self::open`], encrypted if there is a connector.
+    pub(crate) async fn open_with(address: SocketAddr, encrypt: Option<&TlsConnector>) -> Result<Self> {
+        let plain = TcpStream::connect(address).await.with_context(|| format!("could not connect to {address}"))?;
+        plain.set_nodelay(true)?;
+        let stream: Box<dyn Stream> = match encrypt {
+            None => Box::new(plain),
+            Some(encrypt) => Box::new(encrypt.connect(ServerName::from(address.ip()), plain).await?),
+        };
         Ok(Self { stream, buffer: Vec::with_capacity(8 << 10) })
     }
 

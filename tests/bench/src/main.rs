@@ -30,7 +30,9 @@ mod queue;
 mod record;
 mod recovery;
 mod sandbox;
+mod scale;
 mod tasks;
+mod waiting;
 
 use anyhow::{Result, bail};
 use atlas_env::Env;
@@ -44,7 +46,7 @@ use atlas_heap as _;
 
 /// Every benchmark with its name, in the order of execution. The limits come first, because other benchmarks are
 /// compared with them.
-const BENCHMARKS: [(&str, Benchmark); 22] = [
+const BENCHMARKS: [(&str, Benchmark); 24] = [
     ("limits", limits::run),
     ("log", log::run),
     ("commit", commit::run),
@@ -52,6 +54,7 @@ const BENCHMARKS: [(&str, Benchmark); 22] = [
     ("queue", queue::run),
     ("tasks", tasks::run),
     ("placement", placement::run),
+    ("scale", scale::run),
     ("compose", compose::run),
     ("mcp", mcp::run),
     ("llm", llm::run),
@@ -62,6 +65,7 @@ const BENCHMARKS: [(&str, Benchmark); 22] = [
     ("start", process::start),
     ("memory", process::memory),
     ("recovery", recovery::run),
+    ("waiting", waiting::run),
     ("history", history::run),
     ("events", events::run),
     ("overheads", overheads::run),

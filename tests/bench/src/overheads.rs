@@ -1,9 +1,12 @@
-//! Measures what options cost: tokens, telemetry and the export to PostgreSQL, each as a controller and a worker beside two without them.
+//! Measures what options cost: tokens, encryption, telemetry and the export to PostgreSQL, each as a controller and a worker beside two without
+//! them.
 
 use std::fs;
 use std::net::SocketAddr;
 use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
@@ -11,10 +14,14 @@ use atlas_env::Env;
 use atlas_package::{PackFile, pack_files};
 use atlas_postgres::Postgres;
 use futures::future::try_join_all;
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject;
+use rustls::{ClientConfig, RootCertStore};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
+use tokio_rustls::TlsConnector;
 
 use crate::figures::Row;
 use crate::http::{Connection, request_with};
@@ -36,24 +43,36 @@ const TOKEN_MAX_US: f64 = 50.0;
 const SCRAPES: usize = 20;
 const SCRAPE_MAX_US: f64 = 50_000.0;
 const SCRAPE_BYTES_MAX: f64 = (2 << 20) as f64;
+/// The node of a cluster with certificates.
+const NODE: &str = "bench";
 /// The root token of the cluster with tokens.
 const ROOT: &str = "atl_root_00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff";
 
 pub(crate) fn run(env: &Env, _rows: &[Row]) -> Result<Vec<Row>> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
-        let plain = Site::start(env, &[], &[], None).await?;
+        let plain = Site::start(env, &[], &[], None, None).await?;
         let mut rows = Vec::new();
 
         let (_folder, file) = root_token()?;
-        for (name, audit) in [("jobs_with_tokens", None), ("jobs_with_tokens_unaudited", Some("0"))] {
-            let mut options = vec!["--auth", "tokens", "--root-token-file", &file];
-            options.extend(audit.into_iter().flat_map(|bytes_max| ["--audit-max", bytes_max]));
-            let tokens = Site::start(env, &options, &[], Some(ROOT)).await?;
-            let tokens = tokens.with_tokens().await?;
-            rows.push(beside(env, name, &plain, &tokens).await?);
-            if audit.is_none() {
-                rows.push(one_by_one(env, &plain, &tokens).await?);
+        let keys = Keys::make()?;
+        let tokens = ["--auth", "tokens", "--root-token-file", &file];
+        let unaudited = [&tokens[..], &["--audit-max", "0"]].concat();
+        let sites: [(&str, &[&str], Option<&Keys>); 4] = [
+            ("jobs_with_tokens", &tokens, None),
+            ("jobs_with_tokens_unaudited", &unaudited, None),
+            ("jobs_with_tls", &[], Some(&keys)),
+            ("jobs_with_tokens_and_tls", &tokens, Some(&keys)),
+        ];
+        for (name, options, keys) in sites {
+            let token = (!options.is_empty()).then_some(ROOT);
+            let mut site = Site::start(env, options, &[], token, keys).await?;
+            if token.is_some() {
+                site = site.with_tokens().await?;
+            }
+            rows.push(beside(env, name, &plain, &site).await?);
+            if name == "jobs_with_tokens" {
+                rows.push(one_by_one(env, &plain, &site).await?);
             }
         }
 
@@ -61,12 +80,12 @@ pub(crate) fn run(env: &Env, _rows: &[Row]) -> Result<Vec<Row>> {
         let address = format!("http://{}", receiver.local_addr()?);
         drop(env.spawn("receive telemetry", receive(env.clone(), receiver)));
         let variables = [("ATLAS_OTLP", address.as_str()), ("OTEL_EXPORTER_OTLP_PROTOCOL", "http/protobuf")];
-        let traced = Site::start(env, &[], &variables, None).await?;
+        let traced = Site::start(env, &[], &variables, None, None).await?;
         rows.push(beside(env, "jobs_with_otlp", &plain, &traced).await?);
         drop(traced);
 
         if let Some(postgres) = Postgres::start() {
-            let exports = Site::start(env, &["--history", &postgres.url()], &[], None).await?;
+            let exports = Site::start(env, &["--history", &postgres.url()], &[], None, None).await?;
             rows.push(beside(env, "jobs_with_postgresql", &plain, &exports).await?);
         }
         rows.extend(metrics(env, &plain).await?);
@@ -78,29 +97,48 @@ pub(crate) fn run(env: &Env, _rows: &[Row]) -> Result<Vec<Row>> {
 struct Site {
     http: SocketAddr,
     token: Option<String>,
+    encrypt: Option<TlsConnector>,
     _processes: [Running; 2],
     _folder: TempDir,
 }
 
 impl Site {
-    async fn start(env: &Env, options: &[&str], variables: &[(&str, &str)], token: Option<&str>) -> Result<Self> {
+    async fn start(
+        env: &Env,
+        options: &[&str],
+        variables: &[(&str, &str)],
+        token: Option<&str>,
+        keys: Option<&Keys>,
+    ) -> Result<Self> {
         let folder = tempfile::tempdir_in(".")?;
         let (http, workers) = (free_address()?, free_address()?);
         let mut controller = Command::new(program("atlas-controller")?);
         controller.arg("--data-dir").arg(folder.path().join("controller")).args(["--http-listen", &http]);
         controller.args(["--worker-listen", &workers, "--peer-listen", "127.0.0.1:0"]).args(options);
         controller.envs(variables.iter().copied());
-        let mut controller = Running::start(&mut controller, |line| line.contains("controller started"))?;
         let mut worker = Command::new(program("atlas-worker")?);
         worker.arg("--data-dir").arg(folder.path().join("worker")).args(["--controller", &workers]);
         worker.args(["--noop", "true", "--places", &(2 * CONCURRENCY).to_string()]).envs(variables.iter().copied());
+        if let Some(keys) = keys {
+            controller.arg("--tls-dir").arg(&keys.dir);
+        }
+        let mut controller = Running::start(&mut controller, |line| line.contains("controller started"))?;
+        if let Some(keys) = keys {
+            let file = folder.path().join("node.token");
+            keys.node_token(&http, token, &file)?;
+            worker.args(["--node", NODE, "--token-file"]).arg(file);
+        }
         let mut worker = Running::start(&mut worker, |line| line.contains("session open"))?;
         controller.drain(env);
         worker.drain(env);
-        let token = token.map(str::to_owned);
-        let site = Self { http: http.parse()?, token, _processes: [controller, worker], _folder: folder };
-        site.register(&mut Connection::open(site.http).await?, "noop").await?;
+        let (token, encrypt) = (token.map(str::to_owned), keys.map(|keys| keys.trust.clone()));
+        let site = Self { http: http.parse()?, token, encrypt, _processes: [controller, worker], _folder: folder };
+        site.register(&mut site.open().await?, "noop").await?;
         Ok(site)
+    }
+
+    async fn open(&self) -> Result<Connection> {
+        Connection::open_with(self.http, self.encrypt.as_ref()).await
     }
 
     fn request(&self, method: &str, path: &str, body: &[u8]) -> Vec<u8> {
@@ -136,7 +174,7 @@ impl Site {
 
     /// Makes every so-manieth token, and its binding. Returns the last one with a binding.
     async fn make_tokens(&self, client: usize) -> Result<Option<String>> {
-        let mut connection = Connection::open(self.http).await?;
+        let mut connection = self.open().await?;
         let mut last = None;
         for number in (client..TOKENS).step_by(CONCURRENCY) {
             let name = format!("user-{number}");
@@ -149,6 +187,41 @@ impl Site {
         }
         Ok(last)
     }
+}
+
+/// The certificate of a cluster, and who trusts it.
+struct Keys {
+    dir: PathBuf,
+    trust: TlsConnector,
+    _folder: TempDir,
+}
+
+impl Keys {
+    fn make() -> Result<Self> {
+        let folder = tempfile::tempdir()?;
+        let dir = folder.path().join("keys");
+        succeed(Command::new(program("atlasctl")?).args(["operator", "init"]).arg(&dir))?;
+        let mut roots = RootCertStore::empty();
+        roots.add(CertificateDer::from_pem_file(dir.join("ca.pem"))?)?;
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let config = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions()?;
+        let config = config.with_root_certificates(roots).with_no_client_auth();
+        Ok(Self { dir, trust: TlsConnector::from(Arc::new(config)), _folder: folder })
+    }
+
+    /// Writes a token with which the node joins.
+    fn node_token(&self, http: &str, token: Option<&str>, to: &Path) -> Result<()> {
+        let mut command = Command::new(program("atlasctl")?);
+        command.args(["node", "token", NODE, "--to"]).arg(to).env("ATLAS_SERVER", format!("https://{http}"));
+        command.env("ATLAS_CA_FILE", self.dir.join("ca.pem")).envs(token.map(|token| ("ATLAS_TOKEN", token)));
+        succeed(&mut command)
+    }
+}
+
+fn succeed(command: &mut Command) -> Result<()> {
+    let output = command.output()?;
+    ensure!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
+    Ok(())
 }
 
 /// A file with the root token, which only its owner reads.
@@ -182,7 +255,7 @@ async fn load(env: &Env, site: &Site) -> Result<Vec<Duration>> {
     let job = site.job("noop");
     let until = env.clock.monotonic() + ROUND;
     let one = || async {
-        let mut connection = Connection::open(site.http).await?;
+        let mut connection = site.open().await?;
         let mut latencies = Vec::new();
         loop {
             let begun = env.clock.monotonic();
@@ -199,7 +272,7 @@ async fn load(env: &Env, site: &Site) -> Result<Vec<Duration>> {
 
 /// What a token adds to the latency of a request that only reads.
 async fn one_by_one(env: &Env, plain: &Site, tokens: &Site) -> Result<Row> {
-    let mut connections = [Connection::open(plain.http).await?, Connection::open(tokens.http).await?];
+    let mut connections = [plain.open().await?, tokens.open().await?];
     let requests = [plain, tokens].map(|site| site.request("GET", "/api/agents/noop", b""));
     let mut latencies = [Vec::new(), Vec::new()];
     for _ in 0..REQUESTS {
@@ -219,7 +292,7 @@ async fn one_by_one(env: &Env, plain: &Site, tokens: &Site) -> Result<Row> {
 /// The time and the size of the metrics after a job of each of many agents.
 async fn metrics(env: &Env, site: &Site) -> Result<Vec<Row>> {
     let one = |client: usize| async move {
-        let mut connection = Connection::open(site.http).await?;
+        let mut connection = site.open().await?;
         for number in (client..AGENTS).step_by(CONCURRENCY) {
             let name = format!("agent-{number}");
             site.register(&mut connection, &name).await?;
@@ -228,7 +301,7 @@ async fn metrics(env: &Env, site: &Site) -> Result<Vec<Row>> {
         anyhow::Ok(())
     };
     try_join_all((0..CONCURRENCY).map(one)).await?;
-    let mut connection = Connection::open(site.http).await?;
+    let mut connection = site.open().await?;
     let scrape = site.request("GET", "/metrics", b"");
     let (mut latencies, mut bytes) = (Vec::new(), 0);
     for _ in 0..SCRAPES {

@@ -1,7 +1,7 @@
 //! Measures the planner in a simulated cluster: what a placed job costs, and the memory of a waiting one.
 //!
 //! There is no network and no log. The cluster is full; before each plan some jobs end, and others take their room, with many more that wait.
-//! Four clusters show how the cost grows with the nodes and with the jobs.
+//! Five clusters show how the cost grows with the nodes, the jobs and the namespaces.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -21,12 +21,14 @@ use atlas_types::{
 use crate::figures::Row;
 use crate::process::resident_mib_of;
 
-/// Nodes and waiting jobs of the clusters that are measured. The largest is first, because memory is measured before anything was freed.
-const CLUSTERS: [(usize, usize, &str); 4] = [
-    (10_000, 1_000_000, "placement_10k_nodes_1m_jobs"),
-    (1_000, 1_000_000, "placement_1k_nodes_1m_jobs"),
-    (10_000, 10_000, "placement_10k_nodes_10k_jobs"),
-    (1_000, 10_000, "placement_1k_nodes_10k_jobs"),
+/// Nodes, namespaces and waiting jobs of the clusters that are measured. In each namespace are jobs of each shape. The largest is first, because
+/// memory is measured before anything was freed.
+const CLUSTERS: [(usize, usize, usize, &str); 5] = [
+    (10_000, 8, 1_000_000, "placement_10k_nodes_1m_jobs"),
+    (1_000, 8, 1_000_000, "placement_1k_nodes_1m_jobs"),
+    (1_000, 1_000, 1_000_000, "placement_1k_namespaces_1m_jobs"),
+    (10_000, 8, 10_000, "placement_10k_nodes_10k_jobs"),
+    (1_000, 8, 10_000, "placement_1k_nodes_10k_jobs"),
 ];
 
 /// Limits for one placed job, in microseconds, and for the memory of a waiting one, in KiB.
@@ -39,8 +41,6 @@ const ROUNDS: usize = 1_000;
 const ENDS: usize = 16;
 /// As many as an entry has commands.
 const BUDGET: usize = 512;
-/// Namespaces with jobs of each shape.
-const NAMESPACES: usize = 8;
 const VERSION: Version = Version { major: 1, minor: 0, patch: 0 };
 const GB: u64 = 1 << 30;
 
@@ -62,8 +62,8 @@ const SHAPES: [(u32, u64, u32, u64); 12] = [
 
 pub(crate) fn run(env: &Env, _rows: &[Row]) -> Result<Vec<Row>> {
     let mut rows = Vec::new();
-    for (nodes, jobs, name) in CLUSTERS {
-        let mut cluster = Simulated::new(nodes)?;
+    for (nodes, namespaces, jobs, name) in CLUSTERS {
+        let mut cluster = Simulated::new(nodes, namespaces)?;
         let empty = resident_mib_of(std::process::id())?;
         cluster.submit_up_to(jobs)?;
         let waiting = (resident_mib_of(std::process::id())? - empty) * 1024.0 / jobs as f64;
@@ -80,8 +80,8 @@ pub(crate) fn run(env: &Env, _rows: &[Row]) -> Result<Vec<Row>> {
     Ok(rows)
 }
 
-struct Simulated {
-    state: State,
+pub(crate) struct Simulated {
+    pub(crate) state: State,
     namespaces: Vec<Namespace>,
     agents: Vec<(AgentName, Digest)>,
     submitted: u64,
@@ -92,10 +92,10 @@ struct Simulated {
 }
 
 impl Simulated {
-    fn new(nodes: usize) -> Result<Self> {
+    pub(crate) fn new(nodes: usize, namespaces: usize) -> Result<Self> {
         let mut state = State::new(1);
         state.raise(Level::CURRENT);
-        let namespaces = (0..NAMESPACES).map(|n| Ok(Namespace::new(&format!("team-{n}"))?)).collect::<Result<_>>()?;
+        let namespaces = (0..namespaces).map(|n| Ok(Namespace::new(&format!("team-{n}"))?)).collect::<Result<_>>()?;
         let mut cluster =
             Self { state, namespaces, agents: Vec::new(), submitted: 0, clock: 0, running: Vec::new(), drawn: 7 };
         let config = ClusterConfig {
@@ -104,6 +104,7 @@ impl Simulated {
             inline_bytes_max: 64 << 30,
             jobs_ended_kept: 0,
             nodes_max: 100_000,
+            agents_max: 100_000,
             ..ClusterConfig::default()
         };
         cluster.apply(&Namespace::default_namespace(), Command::ConfigureCluster(ConfigureCluster { config }))?;
@@ -119,7 +120,7 @@ impl Simulated {
         Ok(cluster)
     }
 
-    fn apply(&mut self, namespace: &Namespace, command: Command) -> Result<Outcome> {
+    pub(crate) fn apply(&mut self, namespace: &Namespace, command: Command) -> Result<Outcome> {
         self.clock += 1;
         let (at, clock) = (Timestamp(i64::try_from(self.clock)?), ClusterTime(self.clock));
         let request = Request { origin: Origin::duty(namespace.clone()), command };
@@ -130,11 +131,11 @@ impl Simulated {
     }
 
     /// Submits jobs of all shapes until so many wait.
-    fn submit_up_to(&mut self, waiting: usize) -> Result<()> {
+    pub(crate) fn submit_up_to(&mut self, waiting: usize) -> Result<()> {
         while (self.state.pending() as usize) < waiting {
             let number = self.submitted as usize + 1;
             let (name, digest) = self.agents[number % SHAPES.len()].clone();
-            let namespace = self.namespaces[number / SHAPES.len() % NAMESPACES].clone();
+            let namespace = self.namespaces[number / SHAPES.len() % self.namespaces.len()].clone();
             let priority = (number / 7 % 4) as i64;
             let job = SubmitJob { priority, ..self.job(name, digest) };
             self.apply(&namespace, Command::SubmitJob(job))?;
@@ -200,7 +201,10 @@ impl Simulated {
     }
 }
 
-fn agent((name, digest): &(AgentName, Digest), (cores, memory, gpus, vram): (u32, u64, u32, u64)) -> Command {
+pub(crate) fn agent(
+    (name, digest): &(AgentName, Digest),
+    (cores, memory, gpus, vram): (u32, u64, u32, u64),
+) -> Command {
     let demand = Demand { cores, memory_bytes: memory * GB, gpus, vram_bytes: vram * GB, ..Demand::default() };
     let second = Micros::from_secs(1);
     let spec = RunSpec {
@@ -236,7 +240,7 @@ fn agent((name, digest): &(AgentName, Digest), (cores, memory, gpus, vram): (u32
 }
 
 /// Every fifth node has eight GPUs.
-fn node(number: usize) -> Result<Command> {
+pub(crate) fn node(number: usize) -> Result<Command> {
     let gpu = |index| Gpu {
         index,
         uuid: format!("GPU-{number}-{index}"),

@@ -1,7 +1,7 @@
 //! Measurements of whole processes: how long `atlasctl dev` takes to be ready, and how much memory idle programs use.
 
 use std::io::{BufRead, BufReader, Read};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStderr, Command, Stdio};
 use std::time::Duration;
 
@@ -129,4 +129,19 @@ pub(crate) fn resident_mib_of(pid: u32) -> Result<f64> {
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).context("VmRSS")?;
     let kib: f64 = line.trim().trim_end_matches(" kB").trim().parse()?;
     Ok(kib / 1024.0)
+}
+
+/// The bytes of all files below a folder whose names begin with a text.
+pub(crate) fn bytes_below(folder: &Path, prefix: &str) -> Result<u64> {
+    let mut bytes = 0;
+    for entry in std::fs::read_dir(folder).with_context(|| format!("could not read {}", folder.display()))? {
+        let entry = entry?;
+        let metadata = entry.metadata()?;
+        if metadata.is_dir() {
+            bytes += bytes_below(&entry.path(), prefix)?;
+        } else if entry.file_name().to_string_lossy().starts_with(prefix) {
+            bytes += metadata.len();
+        }
+    }
+    Ok(bytes)
 }
