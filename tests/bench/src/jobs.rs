@@ -84,14 +84,15 @@ pub(crate) fn run(env: &Env, rows: &[Row]) -> Result<Vec<Row>> {
     ];
     let [noop, exec, python, step] = in_turn(env, http, TURNS, kinds)?;
     let step = step.median_against("a single no-op job", noop.p50_us);
-    let no_op = noop.p50_us.zip(median(rows, "limit_pipe", 1));
+    // Between two jobs an agent sleeps, and so does its core.
+    let no_op = noop.p50_us.zip(median(rows, "limit_pipe_asleep", 1));
     let mut measured = vec![noop.median_against("its limit", limit(rows))];
     for concurrency in CONCURRENCIES {
         measured.push(load(env, http, "jobs_noop", "noop", concurrency)?);
     }
     for (row, trips) in [(exec, 2.0), (python, 4.0)] {
         let limit = no_op.map(|(no_op, pipe)| no_op + trips * pipe);
-        measured.push(row.median_against(&format!("no-op + {trips} pipe round trips"), limit));
+        measured.push(row.median_against(&format!("no-op + {trips} round trips of a pipe asleep"), limit));
     }
     measured.push(step);
     runtime.block_on(cluster.shutdown());

@@ -32,31 +32,56 @@ const SETTLED: Duration = Duration::from_secs(4);
 pub(crate) fn run(env: &Env, _rows: &[Row]) -> Result<Vec<Row>> {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
     runtime.block_on(async {
-        let call = overhead(env, serve(env, false).await?).await?;
+        let [direct, call] = overhead(env, serve(env, false).await?).await?;
         let memory = memory(env, serve(env, true).await?).await?;
-        Ok(vec![call, memory])
+        Ok(vec![direct, call, memory])
     })
 }
 
-/// The time of one call: the difference between jobs with many calls and jobs with one, by the number of calls.
-async fn overhead(env: &Env, model: SocketAddr) -> Result<Row> {
+/// The time of a call that is made directly, and what a call by an agent takes more: the difference between jobs with many calls and jobs with
+/// one, by the number of calls, without the same calls made directly.
+async fn overhead(env: &Env, model: SocketAddr) -> Result<[Row; 2]> {
     let (_dev, http) = dev(env, model, &[]).await?;
     for (name, calls) in [("one-call", 1), ("many-calls", CALLS)] {
         let provider = format!("{{ type: llm, system_prompt: Measured., max_iterations: {calls} }}");
         cluster::register(http, name, &provider, Vec::new()).await?;
     }
-    let mut connection = Connection::open(http).await?;
-    let (mut calls, mut all) = (Vec::with_capacity(JOBS), Duration::ZERO);
+    let (mut connection, mut provider) = (Connection::open(http).await?, Connection::open(model).await?);
+    let requests = requests();
+    let (mut directly, mut more) = (Vec::with_capacity(JOBS), Vec::with_capacity(JOBS));
     for turn in 0..JOBS_NOT_COUNTED + JOBS {
         let one = job(env, &mut connection, "one-call", &json!({})).await?;
         let many = job(env, &mut connection, "many-calls", &json!({})).await?;
-        let call = many.saturating_sub(one) / (CALLS - 1);
+        let begun = env.clock.monotonic();
+        for request in &requests {
+            provider.send(request).await?;
+        }
+        let direct = (env.clock.monotonic() - begun) / CALLS;
         if turn >= JOBS_NOT_COUNTED {
-            calls.push(call);
-            all += call;
+            directly.push(direct);
+            more.push((many.saturating_sub(one) / (CALLS - 1)).saturating_sub(direct));
         }
     }
-    Ok(Row::rate("model_call", 1, calls, all).median_against("1 ms", Some(1_000.0)))
+    let row = |name: &str, times: Vec<Duration>| {
+        let all = times.iter().sum();
+        Row::rate(name, 1, times, all)
+    };
+    Ok([row("model_direct", directly), row("model_call", more).median_against("0.6 ms", Some(600.0))])
+}
+
+/// The requests of an agent that makes many calls: each repeats the conversation so far.
+fn requests() -> Vec<Vec<u8>> {
+    let mut messages = vec![json!({"role": "user", "content": "{}"})];
+    let mut next = || {
+        let body = json!({"model": "measured", "max_tokens": 4_096, "messages": messages, "system": "Measured."});
+        let call = json!({"type": "tool_use", "id": "t0", "name": "none", "input": {}});
+        let error = json!({"error": "Unknown tool: none"}).to_string();
+        let result = json!({"type": "tool_result", "tool_use_id": "t0", "content": error});
+        messages.push(json!({"role": "assistant", "content": [call]}));
+        messages.push(json!({"role": "user", "content": [result]}));
+        request("POST", "/v1/messages", body.to_string().as_bytes())
+    };
+    (0..CALLS).map(|_| next()).collect()
 }
 
 /// The resident memory of a worker that reads many answers at once, each in pieces.
