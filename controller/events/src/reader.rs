@@ -168,44 +168,70 @@ impl Reader {
         self.advance(|event| filter.admits(&event.event).then(|| event.clone())).await
     }
 
+    /// The changes of jobs among the next events, without waiting for any. There can be none, if the events are others.
+    pub async fn read(&mut self) -> Result<Next, Error> {
+        let wanted = self.job;
+        self.look(|event| Change::of(event).filter(|change| wanted.is_none_or(|job| change.job.id == job))).await
+    }
+
+    /// Waits until there are events after the last one that was examined. False once the controller stops.
+    pub async fn wait(&mut self) -> bool {
+        let cursor = self.cursor;
+        self.latest.wait_for(|latest| *latest > cursor).await.is_ok()
+    }
+
     async fn advance<T>(&mut self, pick: impl Fn(&EventRecord) -> Option<T>) -> Result<Next<T>, Error> {
-        let namespace = self.namespace.clone();
-        let pick = |event: &EventRecord| {
-            namespace_of(&event.event).is_none_or(|of| *of == namespace).then(|| pick(event)).flatten()
-        };
         loop {
-            self.latest.borrow_and_update();
-            let (changes, cursor) = match self.events.log.after(self.cursor, CHUNK, pick) {
-                Some(found) => found,
-                None if self.live_only => {
-                    self.events.desk.metrics.subscriber_drops.inc();
-                    return Ok(Next::Behind);
-                }
-                None => self.read_history(CHUNK, &pick).await?,
-            };
-            let moved = cursor > self.cursor;
-            self.cursor = cursor;
-            if !changes.is_empty() {
-                return Ok(Next::Changes(changes));
+            let before = self.cursor;
+            match self.look(&pick).await? {
+                Next::Changes(changes) if changes.is_empty() => {}
+                next => return Ok(next),
             }
             if self.through.is_some_and(|through| self.cursor >= through) {
                 return Ok(Next::Over);
             }
-            if moved {
-                continue;
-            }
-            if !self.events.log.reaches(self.cursor) {
-                // The events that left the memory are not in the history yet, because its writer is slightly behind.
-                self.events.desk.env.clock.sleep(HISTORY_INTERVAL).await;
-            } else if self.latest.changed().await.is_err() {
+            if self.cursor == before && self.events.log.reaches(before) && self.latest.changed().await.is_err() {
                 return Ok(Next::Over);
             }
         }
     }
 
+    /// Examines the next events. If they are not there yet although others left the memory, it waits a moment.
+    async fn look<T>(&mut self, pick: impl Fn(&EventRecord) -> Option<T>) -> Result<Next<T>, Error> {
+        let namespace = self.namespace.clone();
+        let pick = |event: &EventRecord| {
+            namespace_of(&event.event).is_none_or(|of| *of == namespace).then(|| pick(event)).flatten()
+        };
+        self.latest.borrow_and_update();
+        let (changes, cursor) = match self.events.log.after(self.cursor, CHUNK, pick) {
+            Some(found) => found,
+            None if self.live_only => {
+                self.events.desk.metrics.subscriber_drops.inc();
+                return Ok(Next::Behind);
+            }
+            None => self.read_history(CHUNK, &pick).await?,
+        };
+        if cursor == self.cursor && !self.events.log.reaches(cursor) {
+            // The events that left the memory are not in the history yet, because its writer is slightly behind.
+            self.events.desk.env.clock.sleep(HISTORY_INTERVAL).await;
+        }
+        self.cursor = cursor;
+        Ok(Next::Changes(changes))
+    }
+
     /// The number of the last event that was examined.
     pub fn cursor(&self) -> EventSeq {
         self.cursor
+    }
+
+    /// Continues after an event, because the changes until there are known.
+    pub fn skip(&mut self, through: EventSeq) {
+        self.cursor = self.cursor.max(through);
+    }
+
+    /// The namespace whose changes it reads.
+    pub fn namespace(&self) -> &Namespace {
+        &self.namespace
     }
 
     async fn read_history<T>(

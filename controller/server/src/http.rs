@@ -29,6 +29,7 @@ mod nodes;
 mod objects;
 mod orchestrator;
 mod policies;
+mod portions;
 mod query;
 mod questions;
 mod request;

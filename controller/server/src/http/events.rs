@@ -1,6 +1,7 @@
 //! `/api/events` and `/api/jobs/{id}/events`: server-sent events and WebSockets over one stream (compatibility §16).
 
-use std::convert::Infallible;
+mod sse;
+
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,20 +12,17 @@ use axum::body::Body;
 use axum::extract::FromRequestParts;
 use axum::extract::ws::WebSocketUpgrade;
 use bytes::Bytes;
-use futures::stream;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderValue};
 use tokio::sync::watch;
 
-use super::answer::{Answer, Problem, Response, sse_passing, write_sse_frame};
+use self::sse::sse;
+use super::answer::{Answer, Problem, Response, write_sse_frame};
 use super::frames::{self, Frames};
 use super::request::Request;
 use super::{HttpDoor, socket};
 
 /// The interval of keep-alives on an idle stream, below the usual idle timeouts of proxies.
 pub(super) const KEEP_ALIVE: Duration = Duration::from_secs(15);
-
-/// About the size of what a frame has besides its JSON.
-const HEAD_BYTES: usize = 48;
 
 /// The size limit of frames that are built at once.
 const FRAMES_BYTES_MAX: usize = 1 << 20;
@@ -34,6 +32,8 @@ pub(crate) struct Feed {
     pub(crate) service: Service,
     pub(crate) reader: Reader,
     pub(crate) view: View,
+    /// Whether the stream has all changes, as others do.
+    is_of_all: bool,
     /// Whether the stream ends after the change that ends the job.
     pub(crate) until_end: bool,
     /// Changes that are sent before those of the reader.
@@ -110,7 +110,7 @@ pub(crate) async fn all(door: &HttpDoor, caller: &Caller, request: &mut Request)
         return Err(neither());
     }
     let reader = door.service.follow(caller, Follow { after, ..Follow::default() }).await?;
-    Ok(sse(Feed::new(door, reader, view)))
+    Ok(sse(Feed { is_of_all: true, ..Feed::new(door, reader, view) }))
 }
 
 /// `GET /api/jobs/{id}/events`.
@@ -188,6 +188,7 @@ impl Feed {
             service: door.service.clone(),
             reader,
             view,
+            is_of_all: false,
             until_end: false,
             first: Vec::new(),
             frames: door.frames.clone(),
@@ -222,7 +223,7 @@ impl Feed {
         let next = tokio::select! {
             biased;
             next = self.reader.next() => next,
-            () = async { drop(self.stop.wait_for(|stop| *stop).await) } => return Step::Over,
+            () = stopped(&mut self.stop) => return Step::Over,
             pieces = next_pieces(&mut self.pieces) => return Step::Pieces(pieces),
             () = self.env.clock.sleep(KEEP_ALIVE) => return Step::Silence,
         };
@@ -292,22 +293,10 @@ async fn next_pieces(reader: &mut Option<LogReader>) -> Vec<Piece> {
     std::future::pending().await
 }
 
-fn sse(feed: Feed) -> Response {
-    let frames = stream::unfold(feed, |mut feed| async move {
-        let bytes = match feed.next().await {
-            Step::Frames(frames) => {
-                let size = frames.iter().map(|(_, data)| data.len() + HEAD_BYTES).sum();
-                let mut bytes = Vec::with_capacity(size);
-                frames.iter().for_each(|(place, data)| write_sse_frame(&mut bytes, place, "job", data));
-                bytes
-            }
-            Step::Pieces(pieces) => pieces.iter().flat_map(|piece| sse_passing(piece.name, &piece.json)).collect(),
-            Step::Silence => b": alive\n\n".to_vec(),
-            Step::Behind | Step::Over => return None,
-        };
-        Some((Ok::<_, Infallible>(bytes), feed))
-    });
-    sse_response(Body::from_stream(frames))
+/// Completes when the controller stops.
+async fn stopped(stop: &mut watch::Receiver<bool>) {
+    // It also stops without having said so.
+    drop(stop.wait_for(|stop| *stop).await);
 }
 
 /// An answer whose body is a stream of server-sent events.

@@ -7,6 +7,8 @@ use atlas_service::{Change, Error, Service, View, write_frame};
 use atlas_types::{EventSeq, PayloadBody};
 use bytes::Bytes;
 
+use super::portions::Portions;
+
 /// The most frames that are kept. It covers what a stream reads at once, several times.
 const FRAMES_MAX: usize = 1_024;
 /// The most bytes of frames that are kept. A frame has the payloads of its job, so it can be large.
@@ -16,7 +18,11 @@ type Key = (EventSeq, bool);
 
 /// The frames that streams share.
 #[derive(Default)]
-pub(crate) struct Frames(Mutex<Kept>);
+pub(crate) struct Frames {
+    kept: Mutex<Kept>,
+    /// Several of them, as they are sent.
+    pub(crate) portions: Portions,
+}
 
 #[derive(Default)]
 struct Kept {
@@ -42,7 +48,7 @@ impl Frames {
     }
 
     fn kept(&self) -> MutexGuard<'_, Kept> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -63,7 +69,7 @@ impl Kept {
 }
 
 /// Whether the payloads of a job are in its record.
-fn is_inline(change: &Change) -> bool {
+pub(crate) fn is_inline(change: &Change) -> bool {
     let mut payloads = [Some(&change.job.input), change.job.output.as_ref()].into_iter().flatten();
     payloads.all(|payload| matches!(payload.body, PayloadBody::Inline(_)))
 }

@@ -78,9 +78,7 @@ async fn connected(
         let request = Request::new(request, unread.clone(), peer, loopback);
         async move { Ok::<_, Infallible>(answered(&door, &front, request).await) }
     });
-    let mut builder = http1::Builder::new();
-    builder.timer(TokioTimer::new()).header_read_timeout(door.limits.header_timeout);
-    builder.max_buf_size(HEAD_BYTES_MAX).max_headers(HEADERS_MAX).pipeline_flush(true);
+    let builder = protocol(door.limits.header_timeout);
     let connection = Lingering::new(connection, unread.clone(), door.env.clone(), door.limits.body_timeout);
     let serving = builder.serve_connection(TokioIo::new(connection), service).with_upgrades();
     tokio::pin!(serving);
@@ -102,6 +100,15 @@ async fn connected(
     }
 }
 
+/// HTTP/1.1 with its bounds. Not with `pipeline_flush`: what a slow client does not read would then be buffered without a limit, and every
+/// body would be copied once more.
+fn protocol(header_timeout: Duration) -> http1::Builder {
+    let mut builder = http1::Builder::new();
+    builder.timer(TokioTimer::new()).header_read_timeout(header_timeout);
+    builder.max_buf_size(HEAD_BYTES_MAX).max_headers(HEADERS_MAX);
+    builder
+}
+
 /// Answers one request, even if its handler panics.
 async fn answered(door: &HttpDoor, front: &Front, request: Request) -> Response {
     let start = door.env.clock.monotonic();
@@ -114,4 +121,41 @@ async fn answered(door: &HttpDoor, front: &Front, request: Request) -> Response 
     let attributes = ByStatusCode { http_response_status_code: response.status().as_u16() };
     door.service.metrics().http_request_duration.get_or_create(&attributes).observe(took.as_secs_f64());
     response
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use axum::body::Body;
+    use bytes::Bytes;
+    use futures::{StreamExt as _, poll, stream};
+    use tokio::io::AsyncWriteExt as _;
+
+    use super::*;
+
+    const PIECES: usize = 1_000;
+    const PIECE: &[u8] = &[b'x'; 16 << 10];
+
+    #[tokio::test]
+    async fn what_a_client_does_not_read_is_not_buffered() {
+        let taken = Arc::new(AtomicUsize::new(0));
+        let service = service_fn(|_: http::Request<Incoming>| {
+            let taken = taken.clone();
+            let pieces = stream::iter(0..PIECES).map(move |_| {
+                taken.fetch_add(1, Ordering::Relaxed);
+                Ok::<_, Infallible>(Bytes::from_static(PIECE))
+            });
+            async { Ok::<_, Infallible>(Response::new(Body::from_stream(pieces))) }
+        });
+        let (mut client, server) = tokio::io::duplex(4 << 10);
+        client.write_all(b"GET / HTTP/1.1\r\nhost: localhost\r\n\r\n").await.expect("there is room");
+        let builder = protocol(Duration::from_secs(60));
+        let mut serving = std::pin::pin!(builder.serve_connection(TokioIo::new(server), service));
+        for _ in 0..8 {
+            assert!(poll!(&mut serving).is_pending(), "the answer waits for its reader");
+        }
+        let taken = taken.load(Ordering::Relaxed);
+        assert!((1..PIECES / 10).contains(&taken), "{taken} pieces were taken of a body that nobody reads");
+    }
 }
