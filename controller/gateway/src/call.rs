@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use atlas_api::{Jobs, OperationId, Questions};
-use atlas_service::{AgentQuery, Caller, Consistency, Error, Pinned, Submission, View};
+use atlas_service::{AgentQuery, Caller, Consistency, Error, Pinned, Submission, SubmittedJob, View};
 use atlas_types::{AgentName, JobId, QuestionId, QuestionRule, RequestId};
 use bytes::Bytes;
 use rmcp::model::{
@@ -149,17 +149,17 @@ impl Call<'_> {
         let wait = self.server.options.wait(run.wait_seconds)?;
         let knows_tasks = self.context.client_capabilities().is_some_and(|known| known.supports_tasks());
         let wait = if knows_tasks { wait.min(TASK_AFTER) } else { wait };
-        let (id, reach) = match &self.resumed {
+        let (job, reach) = match &self.resumed {
             Some(resumed) => self.resume(resumed).await?,
             None => (self.submit(run).await?, Reach::of(&self.context)),
         };
-        match self.awaited(id, wait, reach).await? {
+        match self.awaited(job, wait, reach).await? {
             Waited::Runs(_, task) if knows_tasks => Ok(CallToolResponse::Task(CreateTaskResult::new(task))),
             waited => Ok(waited.into()),
         }
     }
 
-    async fn submit(&self, run: Run) -> Result<JobId, Refused> {
+    async fn submit(&self, run: Run) -> Result<SubmittedJob, Refused> {
         let service = &self.server.service;
         let name = AgentName::new(&run.agent).map_err(|error| error.to_string())?;
         let input = match &run.input {
@@ -180,7 +180,7 @@ impl Call<'_> {
             None => QuestionRule::Wait,
         };
         let caller = bearer::passing_on(&self.caller, &self.context);
-        service.submit(&caller, submission).await.map_err(|error| error_text(&error))
+        service.submit_to_wait(&caller, submission).await.map_err(|error| error_text(&error))
     }
 
     /// The input of a run, in which texts are read where the agent asks for something else.
@@ -200,15 +200,15 @@ impl Call<'_> {
     }
 
     /// The job of an earlier result, after its questions have their answers. A user who did not want to answer is not asked again.
-    async fn resume(&self, resumed: &Resumed) -> Result<(JobId, Reach), Refused> {
+    async fn resume(&self, resumed: &Resumed) -> Result<(SubmittedJob, Reach), Refused> {
         let (service, responses) = (&self.server.service, resumed.responses.clone());
         let taken = async {
             let id = service.awaited_job(&self.caller, &resumed.job).await?;
             Ok((id, questions::respond(service, &self.caller, id, responses).await?))
         };
         match taken.await {
-            Ok((id, Asked::Answered)) => Ok((id, Reach::of(&self.context))),
-            Ok((id, Asked::Open)) => Ok((id, Reach::Nobody)),
+            Ok((id, Asked::Answered)) => Ok((id.into(), Reach::of(&self.context))),
+            Ok((id, Asked::Open)) => Ok((id.into(), Reach::Nobody)),
             Err(error) => Err(self.refusal(ToolName::AgentRun, &error).await),
         }
     }
@@ -249,12 +249,12 @@ impl Call<'_> {
     async fn wait(&self, arguments: Option<JsonObject>) -> Result<CallToolResponse, Refused> {
         let Wait { job_id, wait_seconds } = arguments::read(arguments)?;
         let wait = self.server.options.wait(wait_seconds)?;
-        let (id, reach) = match &self.resumed {
+        let (job, reach) = match &self.resumed {
             Some(resumed) => self.resume(resumed).await?,
-            None => (self.job_id(&job_id).await?, Reach::of(&self.context)),
+            None => (self.job_id(&job_id).await?.into(), Reach::of(&self.context)),
         };
         // Only `agent_run` cancels its job when its call is cancelled: here the client merely stops waiting.
-        Ok(self.waited(id, wait, reach).await?.into())
+        Ok(self.waited(job, wait, reach).await?.into())
     }
 
     async fn cancel(&self, arguments: Option<JsonObject>) -> Result<CallToolResult, Refused> {
@@ -281,9 +281,10 @@ impl Call<'_> {
     }
 
     /// Waits for the job that this call started. The client's cancellation of the call cancels the job.
-    async fn awaited(&self, id: JobId, wait: Duration, reach: Reach) -> Result<Waited, Refused> {
+    async fn awaited(&self, job: SubmittedJob, wait: Duration, reach: Reach) -> Result<Waited, Refused> {
+        let id = job.id;
         tokio::select! {
-            waited = self.waited(id, wait, reach) => waited,
+            waited = self.waited(job, wait, reach) => waited,
             () = self.context.ct.cancelled() => {
                 let cancelled = self.server.service.cancel(&self.caller, id, true).await;
                 cancelled.map_err(|error| error_text(&error))?;
@@ -293,12 +294,13 @@ impl Call<'_> {
     }
 
     /// Waits for a job and its retries, and puts its questions to the client's user meanwhile.
-    async fn waited(&self, id: JobId, wait: Duration, mut reach: Reach) -> Result<Waited, Refused> {
+    async fn waited(&self, mut job: SubmittedJob, wait: Duration, mut reach: Reach) -> Result<Waited, Refused> {
         let service = &self.server.service;
+        let id = job.id;
         loop {
             let question = tokio::select! {
                 biased;
-                waited = self.quietly(id, wait) => return waited,
+                waited = self.quietly(job, wait) => return waited,
                 question = service.asked_of(&self.caller, id), if reach != Reach::Nobody => question,
             };
             if reach == Reach::Input {
@@ -312,13 +314,15 @@ impl Call<'_> {
             if asked.map_err(|error| error_text(&error))? == Asked::Open {
                 reach = Reach::Nobody;
             }
+            job = id.into();
         }
     }
 
     /// Waits for a job and its retries, and reports progress meanwhile if the client asked for it.
-    async fn quietly(&self, id: JobId, wait: Duration) -> Result<Waited, Refused> {
+    async fn quietly(&self, job: SubmittedJob, wait: Duration) -> Result<Waited, Refused> {
         let service = &self.server.service;
-        let waiting = service.wait_family(&self.caller, id, View::Full, wait);
+        let id = job.id;
+        let waiting = service.wait_for_family(&self.caller, job, View::Full, wait);
         let shown = match self.context.meta.get_progress_token() {
             Some(token) => {
                 let wanted = (token, Told::All);

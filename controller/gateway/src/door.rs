@@ -25,6 +25,7 @@ use crate::priming;
 use crate::registry::{self, RegistryOptions};
 use crate::server::Server;
 use crate::sessions::{InUse, Sessions};
+use crate::together;
 
 /// An answer of the gateway: a JSON document or an event stream.
 pub type GatewayResponse = http::Response<UnsyncBoxBody<Bytes, Infallible>>;
@@ -105,7 +106,7 @@ impl Gateway {
         let agents = Served::new(agents, sessions(), options);
         let sessions = sessions();
         let lists = Lists::new(service.clone(), sessions.clone(), env.clone(), options.sessions_max);
-        let platform = Server { service: service.clone(), options: options.clone(), lists, env };
+        let platform = Server { service: service.clone(), options: Arc::new(options.clone()), lists, env };
         let platform = Served::new(platform, sessions, options);
         Self { platform, agents, service, registry }
     }
@@ -181,7 +182,7 @@ impl<S: ServerHandler + Clone> Served<S> {
         };
         let (mut head, body) = request.into_parts();
         let knows_priming = priming::is_known(&head.headers, &body);
-        let listens = head.method == Method::GET;
+        let (calls, listens) = (head.method == Method::POST, head.method == Method::GET);
         let ends = (head.method == Method::DELETE).then(|| head.extensions.get::<OwnSession>().cloned()).flatten();
         let opens = !head.headers.contains_key(SESSION);
         let is_json = media::is_json(&head.headers);
@@ -212,6 +213,9 @@ impl<S: ServerHandler + Clone> Served<S> {
         }
         if !knows_priming {
             response = priming::without(response);
+        }
+        if calls && form == Form::Events {
+            response = together::begun(response, &*self.sessions.env.clock).await;
         }
         match form {
             // The body is JSON, but no message.

@@ -30,6 +30,7 @@ mod server;
 mod sessions;
 mod task;
 mod texts;
+mod together;
 mod tools;
 mod verbs;
 mod view;

@@ -48,7 +48,7 @@ pub(crate) fn without(response: GatewayResponse) -> GatewayResponse {
 }
 
 /// Whether a frame, which is one event, has data and all of it is empty. Comments keep a connection open and have none.
-fn is_without_message(frame: &Frame<Bytes>) -> bool {
+pub(crate) fn is_without_message(frame: &Frame<Bytes>) -> bool {
     let lines = frame.data_ref().into_iter().flat_map(|bytes| bytes.split(|byte| *byte == b'\n'));
     let mut data = lines.filter_map(|line| line.strip_prefix(b"data:")).peekable();
     data.peek().is_some() && data.all(|data| data.trim_ascii().is_empty())

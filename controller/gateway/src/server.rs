@@ -78,7 +78,7 @@ async fn may_use(service: &Service, caller: &Caller, method: Method) -> Result<(
 #[derive(Clone)]
 pub(crate) struct Server {
     pub(crate) service: Service,
-    pub(crate) options: GatewayOptions,
+    pub(crate) options: Arc<GatewayOptions>,
     pub(crate) lists: Arc<Lists>,
     pub(crate) env: Env,
 }

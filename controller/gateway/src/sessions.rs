@@ -33,7 +33,7 @@ pub(crate) struct Sessions {
     changed: Notify,
     quiet_max: usize,
     idle: Duration,
-    env: Env,
+    pub(crate) env: Env,
 }
 
 #[derive(Default)]

@@ -79,6 +79,7 @@ pub use service::Service;
 pub use skill_run::SkillEnd;
 pub use skills::DeployedSkill;
 pub use spawn::{Child, Spawning};
+pub use submit::SubmittedJob;
 pub use tasks::Followers;
 pub use tools::{OutsideCall, Unwanted, tool_operation};
 pub use triggers::{Backfill, Backfilled, HOOK_HEADERS, HookAnswer, HookCall, LocalTime, TriggerFilter};

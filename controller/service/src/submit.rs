@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use atlas_jobs::IntendedJob;
-use atlas_records::{Shown, View};
+use atlas_records::{Shown, View, Waiter};
 use atlas_types::JobId;
 
 use crate::{Caller, Consistency, Error, Service, Submission};
@@ -34,30 +34,78 @@ impl Service {
         submission: Submission,
         timeout: Duration,
     ) -> Result<Shown, Error> {
+        let submitted = self.submit_to_wait(caller, submission).await?;
+        self.wait_for(caller, submitted, View::Plain, timeout).await
+    }
+
+    /// Submits a job whose caller will wait for it. Answers when it is committed, like [`Self::submit`].
+    pub async fn submit_to_wait(&self, caller: &Caller, submission: Submission) -> Result<SubmittedJob, Error> {
         let mut read = None;
         if let Some(turn) = self.shared.conversations.turn_of(caller, &submission, &mut read).await? {
             drop(read);
             let job = Box::pin(self.shared.conversations.submit_turn(caller, turn, submission)).await?;
-            return self.wait(caller, job, View::Plain, timeout).await;
+            return Ok(job.into());
         }
         // The id is drawn here, so that the waiter is registered before the job can end.
         let id = self.shared.jobs.draw_id();
-        let mut waiter = self.shared.records.waiters().wait(id);
+        let waiter = self.shared.records.waiters().wait(id);
         let submitted = self.shared.jobs.submit_by(caller, &submission, IntendedJob { id, stays: false }, read).await?;
-        if submitted != id {
-            return self.wait(caller, submitted, View::Plain, timeout).await;
+        Ok(SubmittedJob { id: submitted, waiter: (submitted == id).then_some(waiter) })
+    }
+
+    /// Waits for a submitted job and its retries, like [`Self::wait_family`].
+    pub async fn wait_for_family(
+        &self,
+        caller: &Caller,
+        job: SubmittedJob,
+        view: View,
+        timeout: Duration,
+    ) -> Result<Shown, Error> {
+        let clock = &self.shared.env.clock;
+        let until = clock.monotonic() + timeout;
+        let shown = self.wait_for(caller, job, view, timeout).await?;
+        let Some(next) = shown.job().successor else { return Ok(shown) };
+        match self.wait_family(caller, next, view, until.saturating_sub(clock.monotonic())).await {
+            // The retry ended so long ago that it was already deleted.
+            Err(Error::UnknownJob) => Ok(shown),
+            waited => waited,
         }
+    }
+
+    /// Waits for a submitted job, like [`Self::wait`].
+    async fn wait_for(
+        &self,
+        caller: &Caller,
+        SubmittedJob { id, waiter }: SubmittedJob,
+        view: View,
+        timeout: Duration,
+    ) -> Result<Shown, Error> {
+        let Some(mut waiter) = waiter else { return self.wait(caller, id, view, timeout).await };
         let mut over = self.shared.env.clock.sleep(timeout);
         tokio::select! {
             biased;
             ended = waiter.ended() => match ended {
-                Some(job) if job.status.is_terminal() => self.shared.records.show(job, View::Plain, None).await,
+                Some(job) if job.status.is_terminal() => self.shared.records.show(job, view, None).await,
                 _ => {
                     drop(waiter);
-                    self.wait(caller, id, View::Plain, timeout).await
+                    self.wait(caller, id, view, timeout).await
                 }
             },
             () = &mut over => self.job(caller, id, View::Full, Consistency::Linearizable).await,
         }
+    }
+}
+
+/// A job of a caller that will wait for it.
+pub struct SubmittedJob {
+    /// Its id.
+    pub id: JobId,
+    /// Registered before the job could end, so that nobody has to look whether it has. None for a job that may have ended.
+    waiter: Option<Waiter>,
+}
+
+impl From<JobId> for SubmittedJob {
+    fn from(id: JobId) -> Self {
+        Self { id, waiter: None }
     }
 }

@@ -3,7 +3,6 @@
 
 use std::net::SocketAddr;
 use std::process::Command;
-use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
 use atlas_env::Env;
@@ -52,16 +51,16 @@ pub(crate) fn run(env: &Env, _rows: &[Row]) -> Result<Vec<Row>> {
     Ok(rows)
 }
 
-/// One call after the other, alternating with the same job over the HTTP API.
+/// One call after the other in a session and without one, alternating with the same job over the HTTP API.
 async fn calls(env: &Env, http: SocketAddr) -> Result<Vec<Row>> {
-    let (mut api, mut mcp) = (Connection::open(http).await?, Connection::open(http).await?);
-    let session = open(&mut mcp).await?;
+    let mut connections = [Connection::open(http).await?, Connection::open(http).await?, Connection::open(http).await?];
+    let session = open(&mut connections[1]).await?;
     let submit = request("POST", "/api/jobs?wait=30", json!({"agent": "noop", "input": {}}).to_string().as_bytes());
     let params = json!({ "name": "agent_run", "arguments": { "agent": "noop", "input": {} } });
-    let call = message(&session, "tools/call", &params);
-    let (mut jobs, mut tools) = (Vec::new(), Vec::new());
+    let requests = [submit, message(&session, "tools/call", &params), alone(params)];
+    let mut latencies = [Vec::new(), Vec::new(), Vec::new()];
     for turn in 0..TURNS_NOT_COUNTED + TURNS {
-        for (connection, request, latencies) in [(&mut api, &submit, &mut jobs), (&mut mcp, &call, &mut tools)] {
+        for ((connection, request), latencies) in connections.iter_mut().zip(&requests).zip(&mut latencies) {
             for _ in 0..CALLS_A_TURN {
                 let begun = env.clock.monotonic();
                 let answer = connection.send(request).await?;
@@ -74,10 +73,16 @@ async fn calls(env: &Env, http: SocketAddr) -> Result<Vec<Row>> {
             }
         }
     }
-    let (jobs_all, tools_all) = (jobs.iter().sum(), tools.iter().sum::<Duration>());
-    let jobs = Row::rate("mcp_peer_http", 1, jobs, jobs_all);
-    let tools = Row::rate("mcp_call", 1, tools, tools_all).median_against("the HTTP API", jobs.p50_us);
-    Ok(vec![jobs, tools])
+    let mut rows: Vec<Row> = Vec::new();
+    for (name, latencies) in ["mcp_peer_http", "mcp_call", "mcp_call_alone"].into_iter().zip(latencies) {
+        let all = latencies.iter().sum();
+        let row = Row::rate(name, 1, latencies, all);
+        rows.push(match rows.first() {
+            Some(peer) => row.median_against("the HTTP API", peer.p50_us),
+            None => row,
+        });
+    }
+    Ok(rows)
 }
 
 /// The list of tools while many agents are registered.
@@ -124,6 +129,20 @@ async fn open(connection: &mut Connection) -> Result<String> {
     let headers = [JSON, ACCEPT, VERSION, ("mcp-session-id", &session)];
     connection.send(&request_with("POST", "/mcp", &headers, ready.to_string().as_bytes())).await?;
     Ok(session)
+}
+
+/// A call of a tool without a session, as the protocol has it since 2026-07-28.
+fn alone(mut params: Value) -> Vec<u8> {
+    const VERSION: &str = "2026-07-28";
+    params["_meta"] = json!({
+        "io.modelcontextprotocol/protocolVersion": VERSION,
+        "io.modelcontextprotocol/clientCapabilities": {},
+        "io.modelcontextprotocol/clientInfo": { "name": "bench", "version": "0" },
+    });
+    let body = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params });
+    let name = params["name"].as_str().unwrap_or_default();
+    let headers = [JSON, ACCEPT, ("mcp-protocol-version", VERSION), ("mcp-method", "tools/call"), ("mcp-name", name)];
+    request_with("POST", "/mcp", &headers, body.to_string().as_bytes())
 }
 
 /// A request in a session.

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use atlas_service::{BegunTurn, Mapping, Message, Shown, Submission, View, reply_of};
-use atlas_types::{JobId, JobStatus};
+use atlas_service::{BegunTurn, Mapping, Message, Shown, Submission, SubmittedJob, View, reply_of};
+use atlas_types::JobStatus;
 use bytes::Bytes;
 use rmcp::RoleServer;
 use rmcp::model::{CallToolResult, ContentBlock, JsonObject};
@@ -81,12 +81,12 @@ impl Sending<'_> {
         let Some((conversation, scope)) = conversation else {
             let mut submission = Submission::new(name.clone(), Bytes::from(mapping.input(&[message]).to_string()));
             submission.refuse = true;
-            let job = service.submit(caller, submission).await.map_err(|error| error_text(&error))?;
+            let job = service.submit_to_wait(caller, submission).await.map_err(|error| error_text(&error))?;
             return Ok(result(&self.awaited(job).await?, None));
         };
         let begun = service.begin_turn(caller, &conversation, scope, name, &mapping, message).await;
         let begun = begun.map_err(|error| error_text(&error))?;
-        let ended = self.awaited(begun.job).await;
+        let ended = self.awaited(begun.job.into()).await;
         self.finish(&conversation, begun).await?;
         Ok(result(&ended?, Some(&conversation)))
     }
@@ -97,9 +97,10 @@ impl Sending<'_> {
     }
 
     /// Waits until a job has ended. The client's cancellation of the call cancels the job.
-    async fn awaited(&self, job: JobId) -> Result<Shown, Refused> {
+    async fn awaited(&self, submitted: SubmittedJob) -> Result<Shown, Refused> {
         let (service, caller) = (&self.server.service, &self.asked.caller);
-        let waiting = service.wait_family(caller, job, View::Full, self.server.turn_max);
+        let job = submitted.id;
+        let waiting = service.wait_for_family(caller, submitted, View::Full, self.server.turn_max);
         let waited = async {
             match self.context.meta.get_progress_token() {
                 Some(token) => {
