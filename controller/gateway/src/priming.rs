@@ -3,15 +3,14 @@
 
 use std::future::ready;
 
-use bytes::Bytes;
 use futures::TryStreamExt as _;
 use http::{HeaderMap, header};
-use http_body::Frame;
 use http_body_util::{BodyExt as _, BodyStream, StreamBody};
 use rmcp::model::ProtocolVersion;
 use serde::Deserialize;
 
 use crate::GatewayResponse;
+use crate::together::is_without_message;
 
 /// What an opening message says of its version.
 #[derive(Deserialize)]
@@ -47,13 +46,6 @@ pub(crate) fn without(response: GatewayResponse) -> GatewayResponse {
     })
 }
 
-/// Whether a frame, which is one event, has data and all of it is empty. Comments keep a connection open and have none.
-pub(crate) fn is_without_message(frame: &Frame<Bytes>) -> bool {
-    let lines = frame.data_ref().into_iter().flat_map(|bytes| bytes.split(|byte| *byte == b'\n'));
-    let mut data = lines.filter_map(|line| line.strip_prefix(b"data:")).peekable();
-    data.peek().is_some() && data.all(|data| data.trim_ascii().is_empty())
-}
-
 #[cfg(test)]
 mod tests {
     use http::HeaderValue;
@@ -75,18 +67,5 @@ mod tests {
         check(None, r#"{"params": {"protocolVersion": "2025-11-25"}}"#, true);
         check(None, r#"{"params": {"protocolVersion": "2024-11-05"}}"#, false);
         check(None, r#"{"params": {"protocolVersion": 7}}"#, false);
-    }
-
-    #[test]
-    fn only_events_whose_data_is_empty_have_no_message() {
-        let check = |text: &'static str, expected: bool| {
-            assert_eq!(is_without_message(&Frame::data(Bytes::from_static(text.as_bytes()))), expected, "{text:?}");
-        };
-        check("data: \nid: 0\nretry: 3000\n\n", true);
-        check("id: 0\ndata:\n\n", true);
-        check("data: {}\nid: 1\n\n", false);
-        check("data: \ndata: {}\n\n", false);
-        check(":\n\n", false);
-        check("id: 3\n\n", false);
     }
 }

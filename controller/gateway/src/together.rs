@@ -9,12 +9,11 @@ use std::time::Duration;
 use atlas_env::Clock;
 use bytes::{Bytes, BytesMut};
 use http::header;
-use http_body::{Body, Frame};
+use http_body::Frame;
 use http_body_util::BodyExt as _;
 use http_body_util::combinators::UnsyncBoxBody;
 
-use crate::GatewayResponse;
-use crate::priming::is_without_message;
+type Body = UnsyncBoxBody<Bytes, Infallible>;
 
 /// How long a stream without a message is held back.
 const HOLD: Duration = Duration::from_millis(20);
@@ -26,7 +25,7 @@ const TURNS: usize = 4;
 const BYTES_MAX: usize = 64 * 1_024;
 
 /// An answer whose stream begins with the events until the first message, and with what follows that without a pause.
-pub(crate) async fn begun(response: GatewayResponse, clock: &dyn Clock) -> GatewayResponse {
+pub(crate) async fn begun(response: http::Response<Body>, clock: &dyn Clock) -> http::Response<Body> {
     let kind = response.headers().get(header::CONTENT_TYPE);
     if !kind.is_some_and(|kind| kind.as_bytes().starts_with(b"text/event-stream")) {
         return response;
@@ -35,6 +34,13 @@ pub(crate) async fn begun(response: GatewayResponse, clock: &dyn Clock) -> Gatew
     let first = Beginning::of(&mut body, clock).await;
     let body = BegunBody { first: first.bytes.freeze(), rest: (!first.is_all).then_some(body) };
     http::Response::from_parts(head, body.boxed_unsync())
+}
+
+/// Whether a frame, which is one event, has data and all of it is empty. Comments keep a connection open and have none.
+pub(crate) fn is_without_message(frame: &Frame<Bytes>) -> bool {
+    let lines = frame.data_ref().into_iter().flat_map(|bytes| bytes.split(|byte| *byte == b'\n'));
+    let mut data = lines.filter_map(|line| line.strip_prefix(b"data:")).peekable();
+    data.peek().is_some() && data.all(|data| data.trim_ascii().is_empty())
 }
 
 /// What a stream has at once.
@@ -47,7 +53,7 @@ struct Beginning {
 }
 
 impl Beginning {
-    async fn of(body: &mut UnsyncBoxBody<Bytes, Infallible>, clock: &dyn Clock) -> Self {
+    async fn of(body: &mut Body, clock: &dyn Clock) -> Self {
         let mut beginning = Self::default();
         let mut held = clock.sleep(HOLD);
         while beginning.waits() && !beginning.has_message {
@@ -88,10 +94,10 @@ impl Beginning {
 struct BegunBody {
     first: Bytes,
     /// None if nothing follows.
-    rest: Option<UnsyncBoxBody<Bytes, Infallible>>,
+    rest: Option<Body>,
 }
 
-impl Body for BegunBody {
+impl http_body::Body for BegunBody {
     type Data = Bytes;
     type Error = Infallible;
 
@@ -106,7 +112,7 @@ impl Body for BegunBody {
     }
 
     fn is_end_stream(&self) -> bool {
-        self.first.is_empty() && self.rest.as_ref().is_none_or(Body::is_end_stream)
+        self.first.is_empty() && self.rest.as_ref().is_none_or(http_body::Body::is_end_stream)
     }
 }
 
@@ -117,6 +123,7 @@ mod tests {
     use atlas_types::Timestamp;
     use futures::stream::{self, Stream, StreamExt as _};
     use http::HeaderValue;
+    use http_body::Body as _;
     use http_body_util::StreamBody;
 
     use super::*;
@@ -143,7 +150,7 @@ mod tests {
         }
     }
 
-    fn response(events: impl Stream<Item = &'static str> + Send + 'static) -> GatewayResponse {
+    fn response(events: impl Stream<Item = &'static str> + Send + 'static) -> http::Response<Body> {
         let frames = events.map(|event| Ok::<_, Infallible>(Frame::data(Bytes::from_static(event.as_bytes()))));
         let mut response = http::Response::new(StreamBody::new(frames).boxed_unsync());
         response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
@@ -158,7 +165,7 @@ mod tests {
         })
     }
 
-    async fn first(response: &mut GatewayResponse) -> String {
+    async fn first(response: &mut http::Response<Body>) -> String {
         let frame = response.body_mut().frame().await.and_then(Result::ok).and_then(|frame| frame.into_data().ok());
         String::from_utf8_lossy(&frame.unwrap_or_default()).into_owned()
     }
@@ -188,5 +195,18 @@ mod tests {
         drop(tell);
         assert_eq!(first(&mut answer).await, ANSWER);
         assert!(answer.body_mut().frame().await.is_none());
+    }
+
+    #[test]
+    fn only_events_whose_data_is_empty_have_no_message() {
+        let check = |text: &'static str, expected: bool| {
+            assert_eq!(is_without_message(&Frame::data(Bytes::from_static(text.as_bytes()))), expected, "{text:?}");
+        };
+        check("data: \nid: 0\nretry: 3000\n\n", true);
+        check("id: 0\ndata:\n\n", true);
+        check("data: {}\nid: 1\n\n", false);
+        check("data: \ndata: {}\n\n", false);
+        check(":\n\n", false);
+        check("id: 3\n\n", false);
     }
 }
