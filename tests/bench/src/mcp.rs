@@ -131,7 +131,7 @@ async fn open(connection: &mut Connection) -> Result<String> {
     Ok(session)
 }
 
-/// A call of a tool without a session, as the protocol has it since 2026-07-28.
+/// A tool call without a session, as the protocol has it since 2026-07-28.
 fn alone(mut params: Value) -> Vec<u8> {
     const VERSION: &str = "2026-07-28";
     params["_meta"] = json!({

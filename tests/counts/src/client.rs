@@ -16,7 +16,13 @@ pub(crate) struct Client {
 
 /// The bytes of a request.
 pub(crate) fn request(method: &str, path: &str, body: &[u8]) -> Vec<u8> {
-    let head = format!("{method} {path} HTTP/1.1\r\nhost: localhost\r\ncontent-length: {}\r\n\r\n", body.len());
+    request_with(method, path, "", body)
+}
+
+/// The bytes of a request with more headers, each a line.
+pub(crate) fn request_with(method: &str, path: &str, headers: &str, body: &[u8]) -> Vec<u8> {
+    let length = body.len();
+    let head = format!("{method} {path} HTTP/1.1\r\nhost: localhost\r\n{headers}content-length: {length}\r\n\r\n");
     [head.as_bytes(), body].concat()
 }
 
@@ -27,7 +33,7 @@ impl Client {
         Ok(Self { stream, answer: Vec::with_capacity(ANSWER_BYTES) })
     }
 
-    /// The body of the answer to a request. A status other than success is an error.
+    /// The body of the answer to a request, with the marks of its chunks if it has no length. A status other than success is an error.
     pub(crate) fn send(&mut self, request: &[u8]) -> Result<&[u8]> {
         self.stream.write_all(request)?;
         self.answer.clear();
@@ -39,14 +45,21 @@ impl Client {
         };
         let text = std::str::from_utf8(&self.answer[..head]).context("the head of the answer is no text")?;
         let is_success = text.starts_with("HTTP/1.1 2");
-        let length =
-            text.lines().find_map(|line| line.strip_prefix("content-length: ")).context("no content-length")?;
-        let end = head + length.parse::<usize>()?;
-        while self.answer.len() < end {
-            self.read()?;
+        let length = text.lines().find_map(|line| line.strip_prefix("content-length: "));
+        match length.map(str::parse::<usize>).transpose()? {
+            Some(length) => {
+                while self.answer.len() < head + length {
+                    self.read()?;
+                }
+            }
+            None => {
+                while !self.answer[head..].ends_with(b"0\r\n\r\n") {
+                    self.read()?;
+                }
+            }
         }
         ensure!(is_success, "refused: {}", String::from_utf8_lossy(&self.answer));
-        Ok(&self.answer[head..end])
+        Ok(&self.answer[head..])
     }
 
     fn read(&mut self) -> Result<()> {

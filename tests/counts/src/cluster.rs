@@ -1,12 +1,14 @@
 //! A development cluster in the program of the test.
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, ensure};
 use atlas_dev::{Cluster, Options, Ports, runtime};
 use atlas_env::Env;
 use atlas_package::{PackFile, pack_files};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
 use tokio::runtime::Runtime;
 
-use crate::client::{Client, contains, request};
+use crate::client::{Client, contains, request, request_with};
 
 /// A cluster, and a client of it.
 pub(crate) struct Counted {
@@ -31,6 +33,23 @@ impl Counted {
             std::thread::yield_now();
         }
         Ok(Self { client, cluster: Some(cluster), runtime })
+    }
+
+    /// Opens streams of all changes, which are read from then on without allocations.
+    pub(crate) fn follow(&mut self, streams: usize) -> Result<()> {
+        let address = self.cluster.as_ref().context("a cluster")?.http();
+        let open = request_with("GET", "/api/events", "accept: text/event-stream\r\n", b"");
+        self.runtime.block_on(async {
+            for _ in 0..streams {
+                let (mut stream, mut space) = (TcpStream::connect(address).await?, [0; 16 << 10]);
+                stream.write_all(&open).await?;
+                ensure!(stream.read(&mut space).await? > 0, "a stream was refused");
+                Env::system().spawn("subscriber", async move {
+                    while stream.read(&mut space).await.is_ok_and(|read| read > 0) {}
+                });
+            }
+            anyhow::Ok(())
+        })
     }
 
     /// A counter among the metrics of the controller.

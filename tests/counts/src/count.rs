@@ -5,7 +5,7 @@ use std::fmt;
 use anyhow::{Result, bail, ensure};
 
 use crate::allocator::{counted, in_use};
-use crate::client::{ANSWER_BYTES, contains, request};
+use crate::client::{ANSWER_BYTES, contains, request, request_with};
 use crate::cluster::Counted;
 
 /// How many rounds are counted, and how many before them are not: connections, slots and caches are made in those.
@@ -17,6 +17,15 @@ const A_ROUND: usize = 50;
 
 /// Steps of the chain.
 const STEPS: usize = 5;
+
+/// Streams of all changes that are open while a job is counted that they hear of.
+const STREAMS: usize = 50;
+
+/// A tool call without a session, as the MCP has it since 2026-07-28.
+const CALL: &str = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"agent_run","arguments":{"agent":"noop","input":{}},
+    "_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}"#;
+const CALL_HEADERS: &str = "content-type: application/json\r\naccept: application/json, text/event-stream\r\n\
+    mcp-protocol-version: 2026-07-28\r\nmcp-method: tools/call\r\nmcp-name: agent_run\r\n";
 
 /// What one of the things costs.
 pub(crate) struct Cost {
@@ -33,17 +42,23 @@ impl fmt::Display for Cost {
 
 /// Counts what one of the things with a name costs.
 pub(crate) fn count(name: &str) -> Result<Cost> {
+    let job = request("POST", "/api/jobs?wait=30", b"{\"agent\":\"noop\",\"input\":{}}");
     let (request, times) = match name {
         "idle" => return idle(),
-        "job" => (request("POST", "/api/jobs?wait=30", b"{\"agent\":\"noop\",\"input\":{}}"), A_ROUND),
+        "job" | "heard-job" => (job, A_ROUND),
+        "mcp-call" => (request_with("POST", "/mcp", CALL_HEADERS, CALL.as_bytes()), A_ROUND),
         "chain-step" => {
             let steps = ["{\"agent\":\"noop\"}"; STEPS].join(",");
             let body = format!("{{\"chain\":{{\"name\":\"steps\",\"steps\":[{steps}]}},\"input\":{{}}}}");
             (request("POST", "/api/chains?wait=30", body.as_bytes()), A_ROUND / STEPS)
         }
-        other => bail!("\"{other}\" is not counted: idle, job or chain-step"),
+        other => bail!("\"{other}\" is not counted: idle, job, heard-job, mcp-call or chain-step"),
     };
-    rounds(|cluster| {
+    let mut cluster = Counted::start()?;
+    if name == "heard-job" {
+        cluster.follow(STREAMS)?;
+    }
+    rounds(&mut cluster, |cluster| {
         for _ in 0..times {
             let answer = cluster.client.send(&request)?;
             let completed = contains(answer, "\"status\":\"completed\"");
@@ -66,13 +81,12 @@ fn idle() -> Result<Cost> {
 }
 
 /// The cost of one of the things of a round. What runs by the clock meanwhile falls into a few rounds only, so a cheap round is what counts.
-fn rounds(mut round: impl FnMut(&mut Counted) -> Result<()>) -> Result<Cost> {
-    let mut cluster = Counted::start()?;
+fn rounds(cluster: &mut Counted, mut round: impl FnMut(&mut Counted) -> Result<()>) -> Result<Cost> {
     let mut costs = Vec::new();
     for number in 0..ROUNDS + ROUNDS_NOT_COUNTED {
         let entries = cluster.metric(ENTRIES)?;
         let (allocations, bytes) = counted();
-        round(&mut cluster)?;
+        round(cluster)?;
         let (allocations_after, bytes_after) = counted();
         let each = |before: u64, after: u64| (after - before) as f64 / A_ROUND as f64;
         if number >= ROUNDS_NOT_COUNTED {

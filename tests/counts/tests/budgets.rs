@@ -36,6 +36,16 @@ fn a_job_that_is_waited_for() {
 }
 
 #[test]
+fn a_job_that_fifty_streams_hear_of() {
+    check("heard-job", &Budget { allocations: 850.0, bytes: 215_000.0, entries: 2.1 });
+}
+
+#[test]
+fn a_call_of_a_tool() {
+    check("mcp-call", &Budget { allocations: 900.0, bytes: 305_000.0, entries: 2.1 });
+}
+
+#[test]
 fn a_step_of_a_chain() {
     check("chain-step", &Budget { allocations: 870.0, bytes: 180_000.0, entries: 1.5 });
 }
