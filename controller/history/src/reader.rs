@@ -7,7 +7,7 @@ use atlas_types::{Digest, EventSeq, Job, JobId, JobStatus};
 use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension, Row};
 
-use crate::ids::RecentIds;
+use crate::ids::{RecentIds, has_its_time};
 use crate::record::{decode_event, id_column, id_of};
 use crate::rows::column;
 use crate::{HistoryError, JobFilter, JobKey, StoredEvent, sum, words};
@@ -63,10 +63,16 @@ fn places(connection: &Connection, filter: &JobFilter) -> Result<(i64, i64), His
     Ok((first, last))
 }
 
-const LAST_BEFORE: &str = "SELECT queue_seq FROM jobs WHERE created_at < ?1 AND queue_seq & 63 = 0 \
-    ORDER BY created_at DESC, queue_seq DESC LIMIT 1";
-const FIRST_AFTER: &str = "SELECT queue_seq FROM jobs WHERE created_at > ?1 AND queue_seq & 63 = 0 \
-    ORDER BY created_at, queue_seq LIMIT 1";
+const LAST_BEFORE: &str = concat!(
+    "SELECT queue_seq FROM jobs WHERE created_at < ?1 AND ",
+    has_its_time!(),
+    " ORDER BY created_at DESC, queue_seq DESC LIMIT 1"
+);
+const FIRST_AFTER: &str = concat!(
+    "SELECT queue_seq FROM jobs WHERE created_at > ?1 AND ",
+    has_its_time!(),
+    " ORDER BY created_at, queue_seq LIMIT 1"
+);
 
 /// The statements of a list, and their values. There is no index without a status, so a list of a namespace without one is put together
 /// from those of each.
@@ -361,6 +367,32 @@ mod tests {
             SEARCH jobs USING COVERING INDEX jobs_by_time (created_at>?)
         "#]],
         );
+    }
+
+    /// Other namespaces may have all other places, and keep nothing of them.
+    #[test]
+    fn times_are_near_their_places_whatever_pattern_is_left() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let path = dir.path().join("history.sqlite");
+        let _history = SqliteHistory::open(Options::new(path.clone()), Env::system(), |_| ()).expect("opens");
+        let file = Connection::open(&path).expect("opens");
+        let insert = "WITH RECURSIVE each(n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM each WHERE n < 9999)
+            INSERT INTO jobs (event_seq, id, namespace, agent, status, queue_seq, created_at, completed_at, job)
+            SELECT n + 1, n, 'default', 'echo', 'completed', ?1 + n * ?2, ?1 + n * ?2, 0, x'' FROM each";
+        // Also behind the first four thousand million jobs.
+        for start in [1_i64, 5_000_000_001] {
+            for stride in [1_i64, 2, 3, 64, 69, 4_096] {
+                file.execute("DELETE FROM jobs", []).expect("deletes");
+                file.execute(insert, [start, stride]).expect("writes");
+                let middle = start + 5_000 * stride;
+                let at = Some(atlas_types::Timestamp(middle));
+                let narrow = JobFilter { since: at, until: at, ..JobFilter::default() };
+                let (first, last) = places(&file, &narrow).expect("reads");
+                assert!((first..=last).contains(&middle), "{first} to {last} from {start} by {stride}");
+                let read = (last.saturating_sub(first)) / stride;
+                assert!(read < 1_500, "{read} rows from {start} by {stride}");
+            }
+        }
     }
 
     #[test]
