@@ -55,7 +55,7 @@ pub(crate) fn remove_jobs(
 
 /// Writes the references of an ended job to artifacts.
 pub(crate) fn refer(connection: &Connection, event: i64, job: &Job) -> Result<(), HistoryError> {
-    let own = [Some(&job.input), job.output.as_ref(), job.stream.as_ref()].into_iter().flatten();
+    let own = [Some(&job.input), job.output.as_ref(), job.stream.as_deref()].into_iter().flatten();
     for payload in own.chain(job.journal.iter().flat_map(|journal| journal.payloads())) {
         if let PayloadBody::Artifact { digest, .. } = &payload.body {
             connection

@@ -287,7 +287,7 @@ async fn a_log_whose_lines_nobody_can_tell_at_the_moment_does_not_end() {
     // The log lines are stored at the other member, which is cut off.
     let said = Bytes::from_static(br#"[{"attempt":1,"number":1,"text":"hello"}]"#);
     let stream = artifact(net.artifacts(1).keep(said).await.expect("kept"));
-    two.remember(Job { stream: Some(stream), ..Job::clone(&job) }).await;
+    two.remember(Job { stream: Some(Box::new(stream)), ..Job::clone(&job) }).await;
     net.cut(&[1]);
     let mut reader = two.service.follow_logs(&caller(), JobId(1), None, false).await.expect("a job");
     {

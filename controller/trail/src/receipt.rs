@@ -166,7 +166,7 @@ fn step((number, step): (u64, &Arc<Step>)) -> (&'static str, Value) {
 
 fn end(job: &Job, journal: &Journal) -> Value {
     let usage = journal.usage();
-    let (output, log) = (job.output.as_ref().map(content), job.stream.as_ref().map(content));
+    let (output, log) = (job.output.as_ref().map(content), job.stream.as_deref().map(content));
     let started = Some(job.started_at).filter(|at| *at != Timestamp::NOT_YET);
     json!({
         "status": job.status.as_str(),

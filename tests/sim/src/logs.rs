@@ -38,7 +38,7 @@ impl World {
         let state = self.members[member].replica.state();
         let Some(found) = state.job(job) else { return };
         let namespace = found.namespace.clone();
-        let mut stored = found.stream.as_ref().map(read_log).unwrap_or_default();
+        let mut stored = found.stream.as_deref().map(read_log).unwrap_or_default();
         // What was relayed before is not stored again.
         if stored.iter().any(|&(known, lines)| known == token && lines >= count) {
             return;

@@ -53,7 +53,7 @@ pub(super) fn job(id: u64, status: JobStatus) -> Job {
         labels: Arc::new(BTreeMap::from([("team".to_owned(), "blue".to_owned())])),
         execution_timeout: Some(Micros(7)),
         door: Door::Http,
-        stream: Some(Payload::inline(b"[]")),
+        stream: Some(Box::new(Payload::inline(b"[]"))),
         ..atlas_kit::job(id).of(if id.is_multiple_of(2) { "echo" } else { "count" }).pending()
     }
 }

@@ -26,7 +26,7 @@ pub(super) fn assignment(state: &State, job: &Job, lease: &Lease, package_bytes_
         package_bytes: published.map_or(package_bytes_max, |agent| agent.package_bytes),
         input: job.input.clone(),
         metadata: job.metadata.clone(),
-        context: job.context.clone(),
+        context: job.context.as_deref().cloned(),
         allocation: lease.allocation.clone(),
         startup_timeout: spec.timeouts.startup,
         execution_timeout: job.execution_left()?,

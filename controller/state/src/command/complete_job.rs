@@ -16,7 +16,7 @@ pub(super) fn apply(command: &CompleteJob, change: &mut Change<'_>) -> Result<Ou
     if new.reason != Reason::Cancelling {
         new.output = Some(command.output.clone());
     }
-    new.stream = command.stream.clone().or(new.stream);
+    new.stream = command.stream.clone().map(Box::new).or(new.stream);
     if let Some(metadata) = &command.metadata {
         new.metadata = Arc::clone(metadata);
     }

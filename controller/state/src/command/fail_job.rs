@@ -16,7 +16,7 @@ pub(super) fn apply(command: &FailJob, change: &mut Change<'_>) -> Result<Outcom
     if new.reason != Reason::Cancelling {
         new.output.clone_from(&command.output);
     }
-    new.stream = command.stream.clone().or(new.stream);
+    new.stream = command.stream.clone().map(Box::new).or(new.stream);
     if let Some(metadata) = &command.metadata {
         new.metadata = Arc::clone(metadata);
     }

@@ -11,7 +11,7 @@ pub(super) fn apply(command: &StoreLog, change: &mut Change<'_>) -> Result<Outco
     check_size(command.stream.inline_bytes())?;
 
     let mut new = (**job).clone();
-    new.stream = Some(command.stream.clone());
+    new.stream = Some(Box::new(command.stream.clone()));
     // No event: the event of the job's end carries the log to the histories.
     change.store(new);
     Ok(Outcome::Done)

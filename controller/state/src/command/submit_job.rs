@@ -97,7 +97,7 @@ fn check(command: &SubmitJob, change: &Change<'_>, step: Option<StepOf>) -> Resu
         }
     };
 
-    let context = command.context.clone().filter(|_| step.is_some());
+    let context = command.context.clone().filter(|_| step.is_some()).map(Box::new);
     let spec = version.map(|version| Arc::clone(&version.spec));
     let mut job = Job { spawned, step, context, ..new_job(command, change, pin, spec) };
     job.share(version.map(|version| &**version));

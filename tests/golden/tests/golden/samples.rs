@@ -309,7 +309,7 @@ pub(crate) fn jobs() -> Vec<Job> {
         retry_count: 1,
         original: Some(JobId(3)),
         successor: Some(JobId(9)),
-        stream: Some(artifact()),
+        stream: Some(Box::new(artifact())),
         spawned: Some(Spawned { by: JOB, depth: 1, awaited: true }),
         ..running.clone()
     };

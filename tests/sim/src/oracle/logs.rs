@@ -17,7 +17,7 @@ impl Oracle {
     }
 
     fn check_log(&mut self, job: &Job, coverage: &mut Coverage) {
-        let log = job.stream.as_ref().map(read_log).unwrap_or_default();
+        let log = job.stream.as_deref().map(read_log).unwrap_or_default();
         let known = self.logs.insert(job.id, log.clone()).unwrap_or_default();
         if known == log {
             return;

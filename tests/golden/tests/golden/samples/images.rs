@@ -252,7 +252,7 @@ pub(crate) fn runs() -> Vec<Run> {
 pub(crate) fn step_job() -> Job {
     let running = jobs().pop().expect("there are two");
     let step = Some(StepOf { run: RunId(1), index: 1 });
-    Job { step, context: Some(Payload::inline(br#"{"step_index":1}"#)), ..running }
+    Job { step, context: Some(Box::new(Payload::inline(br#"{"step_index":1}"#))), ..running }
 }
 
 /// A state of level 6 with runs.
