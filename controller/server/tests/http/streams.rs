@@ -133,3 +133,48 @@ async fn a_socket_that_its_client_closes_is_closed_in_order() {
     tokio::time::timeout(PATIENCE, socket.read_to_end(&mut answer)).await.expect("in time").expect("no reset");
     assert_eq!(answer, [0x88, 0x02, 0x03, 0xe8], "a closing frame with the same code, and the end");
 }
+
+/// Reads a stream until so many jobs have ended, and returns the numbers of its events.
+async fn numbers_until_ended(stream: &mut TcpStream, jobs: usize) -> Vec<u64> {
+    const ENDED: &[u8] = b"\"change\":\"ended\"";
+    let (mut read, mut looked, mut ended) = (Vec::new(), 0, 0);
+    let reading = async {
+        while ended < jobs {
+            let count = stream.read_buf(&mut read).await.expect("readable");
+            assert_ne!(count, 0, "closed after {ended} ends");
+            // What may be the beginning of one is looked at again.
+            let whole = read.len().saturating_sub(ENDED.len() - 1).max(looked);
+            ended += (looked..whole).filter(|at| read[*at..].starts_with(ENDED)).count();
+            looked = whole;
+        }
+    };
+    tokio::time::timeout(PATIENCE, reading).await.expect("in time");
+    let text = String::from_utf8_lossy(&read);
+    text.lines().filter_map(|line| line.strip_prefix("id: ")?.parse().ok()).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn streams_that_begin_at_the_same_event_hear_the_same_and_nothing_twice() {
+    const JOBS: usize = 20;
+    let server = Server::start().await;
+    // More than a stream sends at once.
+    let input = "x".repeat(30 << 10);
+    for _ in 0..JOBS {
+        server.submit(&format!(r#"{{"agent": "ghost", "input": {{"text": "{input}"}}}}"#)).await;
+    }
+    let mut heard = Vec::new();
+    // The first job has the first three events.
+    for (begins, ends) in [(0, JOBS), (0, JOBS), (5, JOBS - 1)] {
+        let mut stream = TcpStream::connect(server.addr()).await.expect("connects");
+        let request = format!(
+            "GET /api/events?view=full HTTP/1.1\r\nhost: localhost\r\naccept: text/event-stream\r\nlast-event-id: {begins}\r\n\r\n"
+        );
+        stream.write_all(request.as_bytes()).await.expect("sent");
+        heard.push(numbers_until_ended(&mut stream, ends).await);
+    }
+    assert!(heard[0].is_sorted_by(|before, after| before < after), "{heard:?}");
+    assert_eq!(heard[0].len(), 3 * JOBS, "each was submitted, granted and ended");
+    assert_eq!(heard[0], heard[1]);
+    let later: Vec<u64> = heard[0].iter().copied().filter(|number| *number > 5).collect();
+    assert_eq!(heard[2], later);
+}

@@ -52,12 +52,14 @@ impl Feed {
 
     /// The next bytes of a stream of all changes, which another stream may have built.
     async fn next_portion(&mut self) -> Option<Bytes> {
+        // Also events that are not shown do not put it off.
+        let mut silence = self.env.clock.sleep(KEEP_ALIVE);
         loop {
             tokio::select! {
                 biased;
+                () = &mut silence => return Some(ALIVE),
                 open = self.reader.wait() => open.then_some(())?,
                 () = stopped(&mut self.stop) => return None,
-                () = self.env.clock.sleep(KEEP_ALIVE) => return Some(ALIVE),
             }
             let (after, namespace) = (self.reader.cursor(), self.reader.namespace().clone());
             let place = Place { after, view: self.view, namespace };
