@@ -13,7 +13,6 @@ mod subject;
 mod writer;
 
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -24,7 +23,7 @@ use atlas_raft::Answers;
 use atlas_telemetry::Metrics;
 use atlas_types::Request;
 use limit::Who;
-use queue::{Durable, Pace, Queue};
+use queue::{Pace, Queue, Unwritten};
 use tokio::sync::Notify;
 use tokio::sync::oneshot::error::TryRecvError;
 
@@ -62,8 +61,6 @@ struct Inner {
     work: Notify,
     more: Condvar,
     pace: Pace,
-    /// Whether the last write failed or was too slow.
-    failing: AtomicBool,
     metrics: Metrics,
     env: Env,
 }
@@ -78,7 +75,8 @@ pub(crate) struct Begun {
 
 /// Records that are being written.
 struct Recording {
-    durable: Durable,
+    /// None if they are durable already.
+    unwritten: Option<Unwritten>,
     /// When they were queued.
     since: Duration,
 }
@@ -102,7 +100,6 @@ impl Audit {
             work: Notify::new(),
             more: Condvar::new(),
             pace: Pace::default(),
-            failing: AtomicBool::new(false),
             metrics: metrics.clone(),
             env: env.clone(),
         });
@@ -130,7 +127,7 @@ impl Audit {
         if records.iter().all(Option::is_none) {
             return Ok(Begun::default());
         }
-        if inner.failing.load(Ordering::Relaxed) || inner.queue().len() >= WAITING_MAX {
+        if inner.is_failing() || inner.queue().len() >= WAITING_MAX {
             return Err(Error::AuditFailing);
         }
         let recording = inner.put(records.iter().flatten().cloned());
@@ -188,7 +185,7 @@ impl Begun {
         // The records are written meanwhile. They are asked for afterwards, because then most are durable and nobody is woken for them.
         let answers = propose.await;
         if answers.is_ok() {
-            inner.pace.took(inner.env.clock.monotonic().saturating_sub(recording.since));
+            inner.pace.took(inner.now().saturating_sub(recording.since));
         }
         let durable = inner.is_durable(recording).await;
         let code = |error: &Error| error.entry().code.to_owned();
@@ -220,6 +217,10 @@ impl Inner {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    fn now(&self) -> Duration {
+        self.env.clock.monotonic()
+    }
+
     fn now_ms(&self) -> u64 {
         u64::try_from(self.env.clock.wall().0 / 1_000).unwrap_or(0)
     }
@@ -242,76 +243,87 @@ impl Inner {
 
     /// Queues records.
     fn put<R: Into<Arc<Record>>>(&self, records: impl IntoIterator<Item = R>) -> Recording {
-        let since = self.env.clock.monotonic();
-        let (durable, writing) = {
+        let since = self.now();
+        let (unwritten, writing) = {
             let mut queue = self.queue();
-            records.into_iter().for_each(|record| queue.push(record.into()));
-            (queue.durable(), queue.writing)
+            records.into_iter().for_each(|record| queue.push(record.into(), since));
+            (queue.unwritten(), queue.writing)
         };
         self.wake_writer(writing);
-        Recording { durable, since }
+        Recording { unwritten, since }
     }
 
     /// Whether records became durable in time. They are written later if they did not.
-    async fn is_durable(&self, Recording { durable, since }: Recording) -> bool {
-        let Some(mut durable) = durable else { return true };
-        match durable.try_recv() {
+    async fn is_durable(&self, Recording { unwritten, since }: Recording) -> bool {
+        let Some(mut unwritten) = unwritten else { return true };
+        match unwritten.durable.try_recv() {
             Ok(()) => return true,
             Err(TryRecvError::Closed) => return false,
             Err(TryRecvError::Empty) => {}
         }
-        let passed = self.env.clock.monotonic().saturating_sub(since);
+        let passed = self.now().saturating_sub(since);
         let mut over = self.env.clock.sleep(DURABLE_MAX.saturating_sub(passed));
         tokio::select! {
             biased;
-            told = &mut durable => told.is_ok(),
-            () = &mut over => {
-                // A disk that hangs returns no error.
-                if !self.fail() {
-                    tracing::error!("the audit is not written in time: changes are refused until it is");
-                }
-                false
-            }
+            told = &mut unwritten.durable => told.is_ok(),
+            () = &mut over => self.is_written(&unwritten),
         }
     }
 
-    /// Refuses changes until something is written. Returns whether they were refused before.
-    fn fail(&self) -> bool {
-        self.failing.swap(true, Ordering::Relaxed)
+    /// Whether records are durable at the last moment. If not, changes are refused.
+    fn is_written(&self, records: &Unwritten) -> bool {
+        let queue = self.queue();
+        let is_written = queue.has_written(records);
+        if !is_written {
+            fail(queue);
+        }
+        is_written
     }
 
-    /// Something was written.
-    fn recover(&self) {
-        if self.failing.load(Ordering::Relaxed) && self.failing.swap(false, Ordering::Relaxed) {
-            tracing::warn!("the audit is written again");
+    /// Whether changes are refused: the last write failed, or takes too long.
+    fn is_failing(&self) -> bool {
+        let queue = self.queue();
+        let (is_failing, is_late) = (queue.is_failing(), queue.is_late(self.now()));
+        if is_late {
+            fail(queue);
         }
+        is_failing || is_late
     }
 
     async fn deny(&self, record: Record) {
         let queued = self.queue_denial(Who::Principal(record.principal.clone()), record);
-        if let Some(durable) = queued.filter(|_| !self.failing.load(Ordering::Relaxed)) {
+        if let Some(durable) = queued.filter(|_| !self.is_failing()) {
             self.is_durable(durable).await;
         }
     }
 
     /// Queues a denial, or counts it if there are too many.
     fn queue_denial(&self, who: Who, record: Record) -> Option<Recording> {
-        let since = self.env.clock.monotonic();
-        let (durable, writing) = {
+        let since = self.now();
+        let (unwritten, writing) = {
             let mut queue = self.queue();
             let is_recorded = queue.len() < WAITING_MAX / 2 && queue.limit.admits(who, since);
             if is_recorded {
-                queue.push(Arc::new(record));
+                queue.push(Arc::new(record), since);
             } else {
                 queue.dropped = queue.dropped.saturating_add(1);
             }
-            (is_recorded.then(|| queue.durable()), queue.writing)
+            (is_recorded.then(|| queue.unwritten()), queue.writing)
         };
         self.wake_writer(writing);
-        if durable.is_none() {
+        if unwritten.is_none() {
             self.metrics.audit_dropped.inc();
         }
-        Some(Recording { durable: durable?, since })
+        Some(Recording { unwritten: unwritten?, since })
+    }
+}
+
+/// Refuses changes until what waits is written. A disk that hangs returns no error, so this says it.
+fn fail(mut queue: MutexGuard<'_, Queue>) {
+    let failed = queue.fail();
+    drop(queue);
+    if failed {
+        tracing::error!("the audit is not written in time: changes are refused until it is");
     }
 }
 

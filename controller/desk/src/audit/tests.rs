@@ -1,10 +1,11 @@
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::AtomicU64;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use atlas_audit::{Filter, GENESIS, Verifier};
-use atlas_env::{FileReader, FileWriter, Files, SystemFiles};
-use atlas_types::{Door, Outcome, Rejection};
+use atlas_env::{Clock, FileReader, FileWriter, Files, SystemFiles};
+use atlas_types::{Door, Outcome, Rejection, Timestamp};
 
 use super::*;
 
@@ -333,4 +334,66 @@ async fn what_came_to_nothing_has_a_second_record() {
         "allow job/job-0000000000000006",
     ];
     assert_eq!(told, expected);
+}
+
+/// A clock that is set by hand. Whoever waits has waited long enough, but something happens before.
+#[derive(Default)]
+struct Hand {
+    now: Mutex<Duration>,
+    before: Mutex<Option<Box<dyn FnOnce() + Send>>>,
+}
+
+impl Clock for Hand {
+    fn wall(&self) -> Timestamp {
+        Timestamp(0)
+    }
+
+    fn monotonic(&self) -> Duration {
+        *self.now.lock().expect("a time")
+    }
+
+    fn sleep(&self, _: Duration) -> Pin<Box<dyn Future<Output = ()> + Send>> {
+        let before = self.before.lock().expect("something").take();
+        Box::pin(async { before.into_iter().for_each(|happens| happens()) })
+    }
+}
+
+/// An audit that writes only what the test writes.
+fn by_hand(dir: &Path) -> (Audit, Arc<Inner>, Arc<Hand>) {
+    let clock = Arc::new(Hand::default());
+    let env = Env { clock: clock.clone(), ..Env::system() };
+    let (audit, task) = Audit::open(options(dir, 1 << 30), &Metrics::new(), &env).expect("opens");
+    task.abort();
+    let inner = audit.0.clone().expect("it is on");
+    (audit, inner, clock)
+}
+
+/// Changes are refused until something is written, so they must not be when nothing is left to write.
+#[tokio::test]
+async fn a_record_that_is_written_at_the_last_moment_is_durable() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let (audit, inner, clock) = by_hand(dir.path());
+    let record = Arc::new(inner.record(&caller(), attempted("job/1"), Decision::Allow));
+    let recording = inner.put([record.clone()]);
+    let writer = inner.clone();
+    *clock.before.lock().expect("nothing") = Some(Box::new(move || writer.tell_written(&[record])));
+    assert!(inner.is_durable(recording).await);
+    assert!(audit.begin(&[cancel(2)]).is_ok());
+}
+
+/// A disk that hangs is noticed while those who began to write still wait for the cluster.
+#[tokio::test]
+async fn changes_are_refused_once_a_record_waits_too_long() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let (audit, inner, clock) = by_hand(dir.path());
+    let _begun = audit.begin(&[cancel(1)]).expect("nothing waits");
+    *clock.now.lock().expect("a time") = DURABLE_MAX;
+    let _later = audit.begin(&[cancel(2)]).expect("the first does not wait too long yet");
+    *clock.now.lock().expect("a time") += Duration::from_millis(1);
+    assert!(matches!(audit.begin(&[cancel(3)]), Err(Error::AuditFailing)));
+    let batch = inner.queue().batch();
+    inner.tell_written(&batch[..1]);
+    assert!(audit.begin(&[cancel(3)]).is_ok(), "the second is young");
+    inner.tell_written(&batch[1..]);
+    assert!(audit.begin(&[cancel(4)]).is_ok());
 }

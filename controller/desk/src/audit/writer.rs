@@ -5,6 +5,7 @@ use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use atlas_audit::{Decision, Record};
+use atlas_env::Threads;
 use atlas_telemetry::ByAuditDecision;
 
 use super::Inner;
@@ -19,9 +20,9 @@ const LINGERS: Duration = Duration::from_millis(20);
 
 /// Writes until the task is dropped.
 pub(super) async fn write(inner: Arc<Inner>) {
-    let mut told = inner.env.clock.monotonic();
+    let mut told = inner.now();
     loop {
-        let now = inner.env.clock.monotonic();
+        let now = inner.now();
         let alone = now.saturating_sub(told) >= TOLD_EVERY;
         if alone {
             told = now;
@@ -42,7 +43,7 @@ pub(super) async fn write(inner: Arc<Inner>) {
             Ok(Err(error)) => tracing::error!(%error, "could not write the audit: changes are refused until it is"),
             Err(_) => tracing::error!("writing the audit failed: changes are refused until it is"),
         }
-        inner.fail();
+        inner.queue().fail();
         inner.env.clock.sleep(PAUSE).await;
     }
 }
@@ -51,7 +52,7 @@ impl Inner {
     /// Whether there is something to write. If not, the task is told when there is.
     fn begin_writing(&self, alone: bool) -> bool {
         let mut queue = self.queue();
-        let has_work = queue.has_work(alone, self.now_ms());
+        let has_work = queue.has_work(alone, self.now(), self.now_ms());
         queue.writing = if has_work { Writing::Writes } else { Writing::Rests };
         has_work
     }
@@ -68,31 +69,37 @@ impl Inner {
     /// Writes batches as long as there are some. After an error the same records are written again, so they stay in the queue.
     fn write_batches(&self) -> io::Result<()> {
         while let Some(records) = self.next_batch() {
-            let began = self.env.clock.monotonic();
+            let began = self.now();
             self.store.lock().unwrap_or_else(PoisonError::into_inner).append(&records)?;
             self.tell_written(&records);
-            let took = self.env.clock.monotonic().saturating_sub(began);
-            // More records come meanwhile, and share a sync.
-            std::thread::sleep(self.pace.between_syncs().saturating_sub(took));
+            let took = self.now().saturating_sub(began);
+            if self.may_wait() {
+                // More records come meanwhile, and share a sync.
+                std::thread::sleep(self.pace.between_syncs().saturating_sub(took));
+            }
         }
         Ok(())
+    }
+
+    /// Whether this is a thread of its own. Without threads nothing else runs meanwhile, so nothing comes.
+    fn may_wait(&self) -> bool {
+        self.env.threads != Threads::None
     }
 
     /// The next records, after a while if there are none; none if none come.
     fn next_batch(&self) -> Option<Vec<Arc<Record>>> {
         let mut queue = self.queue();
-        if !queue.has_work(false, self.now_ms()) {
+        if self.may_wait() && !queue.has_work(false, self.now(), self.now_ms()) {
             queue.writing = Writing::Waits;
             let waited = self.more.wait_timeout_while(queue, LINGERS, |queue| queue.len() == 0);
             queue = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
-        let has_work = queue.has_work(false, self.now_ms());
+        let has_work = queue.has_work(false, self.now(), self.now_ms());
         queue.writing = if has_work { Writing::Writes } else { Writing::Rests };
         has_work.then(|| queue.batch())
     }
 
-    fn tell_written(&self, records: &[Arc<Record>]) {
-        self.recover();
+    pub(super) fn tell_written(&self, records: &[Arc<Record>]) {
         for decision in Decision::ALL {
             let count = records.iter().filter(|record| record.decision == decision).count() as u64;
             if count > 0 {
@@ -100,7 +107,10 @@ impl Inner {
                 self.metrics.audit_records.get_or_create(&decision).inc_by(count);
             }
         }
-        let told = self.queue().written(records.len());
+        let (told, recovers) = self.queue().written(records.len(), self.now());
+        if recovers {
+            tracing::warn!("the audit is written again");
+        }
         for waiter in told {
             // Whoever asked may have gone away.
             let _ = waiter.send(());
