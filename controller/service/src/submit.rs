@@ -81,14 +81,15 @@ impl Service {
         timeout: Duration,
     ) -> Result<Shown, Error> {
         let Some(mut waiter) = waiter else { return self.wait(caller, id, view, timeout).await };
-        let mut over = self.shared.env.clock.sleep(timeout);
+        let clock = &self.shared.env.clock;
+        let (until, mut over) = (clock.monotonic() + timeout, clock.sleep(timeout));
         tokio::select! {
             biased;
             ended = waiter.ended() => match ended {
                 Some(job) if job.status.is_terminal() => self.shared.records.show(job, view, None).await,
                 _ => {
                     drop(waiter);
-                    self.wait(caller, id, view, timeout).await
+                    self.wait(caller, id, view, until.saturating_sub(clock.monotonic())).await
                 }
             },
             () = &mut over => self.job(caller, id, View::Full, Consistency::Linearizable).await,
