@@ -225,12 +225,14 @@ def _start(coroutine, loop):
     if sys.version_info >= (3, 12):
         return asyncio.Task(coroutine, loop=loop, eager_start=True)
     # A new task asks its loop for its first step and for nothing else.
-    asked = []
+    asked, own = [], vars(loop).get("call_soon")
     loop.call_soon = lambda step, *arguments, context=None: asked.append((step, arguments, context))
     try:
         task = asyncio.Task(coroutine, loop=loop)
     finally:
         del loop.call_soon
+        if own is not None:  # what the agent has put there
+            loop.call_soon = own
     for step, arguments, context in asked:
         context.run(step, *arguments)
     return task
