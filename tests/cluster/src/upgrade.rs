@@ -34,6 +34,11 @@ async fn a_directory_of_level_1_opens_and_goes_on_at_the_level_of_this_program()
     assert_eq!(completed.as_array().map(Vec::len), Some(5), "{completed}");
     let failed = api.get("/api/jobs?status=failed").await;
     assert_eq!(failed[0]["error"], "Process exited with code 3: unknown error", "{failed}");
+    // Each is found by its id, which the history of the old program keeps in another way.
+    for listed in completed.as_array().into_iter().chain(failed.as_array()).flatten() {
+        let found = api.job(listed["id"].as_str().expect("an id")).await;
+        assert_eq!((&found["id"], &found["status"]), (&listed["id"], &listed["status"]), "{found}");
+    }
     assert_eq!(api.get("/api/agents").await[0]["name"], "echo");
     eventually_async("the level is raised", async || {
         let cluster = api.get("/api/cluster").await;
