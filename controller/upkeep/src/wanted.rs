@@ -69,7 +69,8 @@ impl WantedArtifacts {
 
 /// The artifacts of a job.
 fn job_artifacts(job: &Job) -> impl Iterator<Item = Digest> + '_ {
-    let own = [Some(&job.input), job.output.as_ref(), job.stream.as_deref(), job.context.as_deref()].into_iter().flatten();
+    let own =
+        [Some(&job.input), job.output.as_ref(), job.stream.as_deref(), job.context.as_deref()].into_iter().flatten();
     own.chain(job.journal.iter().flat_map(|journal| journal.payloads())).filter_map(artifact_of)
 }
 

@@ -83,7 +83,8 @@ fn package(job: &Job) -> Option<Digest> {
 }
 
 fn payloads(job: &Job) -> impl Iterator<Item = Digest> + '_ {
-    let own = [Some(&job.input), job.output.as_ref(), job.stream.as_deref(), job.context.as_deref()].into_iter().flatten();
+    let own =
+        [Some(&job.input), job.output.as_ref(), job.stream.as_deref(), job.context.as_deref()].into_iter().flatten();
     own.chain(job.journal.iter().flat_map(|journal| journal.payloads())).filter_map(artifact)
 }
 
