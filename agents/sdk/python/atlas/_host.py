@@ -4,10 +4,13 @@ Frames go over two descriptors of their own: four bytes of length, most signific
 goes to stdout and stderr, which the worker reads as log lines, so that no print can break the framing.
 
     worker: start {contract, directory, model | no_model}   run {number, input, context}   spawned {call, data | error | refused}   shutdown
+            to durable agents: run also with {past?, began_us?, seed?}   called {call, value | error | make | stop}   leave {number}
     host:   ready   failed {stage, error}   result {number, output, execution_metadata?, keeps?}
             error {number, error, execution_metadata?, keeps?}   log {level, text}   progress {text}   stopped
             spawn {number, call, agent, skill, input, priority, timeout}   leave {number, call}   tool {number, call, tool, input}
             model {number, call, input}   delta {number, step, try, text}
+            of durable agents instead of spawn, tool and model: call {number, call, id, kind, name, …}   made {number, call, value | error | reconciled}
+            forget {number, call}   left {number}
 """
 
 import asyncio
@@ -31,6 +34,7 @@ class Host:
         self._run = 0
         self._calls = 0
         self._spawned = {}  # futures by call
+        self._durable = None  # the session of a durable agent
         self._ended = loop.create_future()
 
     async def serve(self):
@@ -44,8 +48,8 @@ class Host:
             self._end()
             return
         for frame in frames:
-            if frame["type"] == "spawned":
-                self._on_spawned(frame)
+            if (take := self._AT_ONCE.get(frame["type"])) is not None:
+                take(self, frame)
                 continue
             # Kept in an attribute: the loop itself holds tasks weakly.
             self._task = _start(getattr(self, "_on_" + frame["type"])(frame), self._loop)
@@ -60,6 +64,11 @@ class Host:
         from atlas.runtime.loader import NoImplementation, load_agent_class, load_orchestrator_class
 
         routes = frame["contract"].get("type") == "orchestrator"
+        contract = frame["contract"]
+        if contract.get("durable"):
+            from atlas._durable.session import Session
+
+            self._durable = Session(contract, frame["directory"], self._loop, self._channel, self._end_if_forked)
         try:
             cls = (load_orchestrator_class if routes else load_agent_class)(Path(frame["directory"]))
         except BaseException as error:  # what importing the agent raises comes as NoImplementation; looking at its classes may raise too
@@ -79,6 +88,8 @@ class Host:
             context._delta = self._delta
             context._model_callback = self._model
             context._model, context._no_model = frame.get("model"), frame.get("no_model") or ""
+            if self._durable is not None:
+                context._durable = self._durable.calls
             if routes:
                 from atlas.orchestrator._calls import Calls
 
@@ -104,14 +115,20 @@ class Host:
         try:
             _set_variables(frame["context"])
             context._begin(frame["context"])
-            output = await self._agent.execute(frame["input"])
+            if self._durable is None:
+                output = await self._agent.execute(frame["input"])
+            else:
+                output = await self._durable.execute(self._agent, frame)
             self._end_if_forked(None)
             answer = {"type": "result", "number": number, "output": output}
         except BaseException as error:
             self._end_if_forked(error)
-            print_exception(error)
             answer = {"type": "error", "number": number, "error": _text(error)}
-            bare = _type_if_bare(error)
+            if self._durable is None or (ended := self._durable.ended(error)) is None:
+                print_exception(error)
+                bare = _type_if_bare(error)
+            else:
+                answer = {"number": number, **ended}
         self._forget_children()
         flush()
         # A job must get an answer, also after an error.
@@ -175,6 +192,9 @@ class Host:
 
     async def _model(self, input_data):
         """Calls the model of the job."""
+        if self._durable is not None:
+            calls = self._durable.calls
+            return await calls.through(calls.model(input_data))
         if asyncio.get_running_loop() is not self._loop:
             return await self._from_elsewhere(self._model(input_data))
         if self._run == 0:
@@ -198,6 +218,14 @@ class Host:
         self._channel.check_own()
         return asyncio.wrap_future(asyncio.run_coroutine_threadsafe(coroutine, self._loop))
 
+    def _on_called(self, frame):
+        if self._durable is not None:
+            self._durable.called(frame)
+
+    def _on_leave(self, frame):
+        if self._durable is not None:
+            self._durable.leave(frame)
+
     def _on_spawned(self, frame):
         future = self._spawned.pop(frame["call"], None)
         if future is not None and not future.done():
@@ -208,6 +236,9 @@ class Host:
         spawned, self._spawned = self._spawned, {}
         for future in spawned.values():
             future.cancel()
+
+    # What needs no task of its own.
+    _AT_ONCE = {"spawned": _on_spawned, "called": _on_called, "leave": _on_leave}
 
     async def _on_shutdown(self, _frame):
         try:

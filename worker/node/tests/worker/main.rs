@@ -1,6 +1,7 @@
 //! Tests the worker with a simulated controller: real streams, real processes.
 
 mod container;
+mod durable_python;
 mod elsewhere;
 mod engine;
 mod environment;

@@ -48,7 +48,7 @@ fn uses() -> Vec<(&'static str, Value)> {
 }
 
 /// The interpreter of a version: on the path, or among those of pyenv.
-fn interpreter(version: &str) -> Option<PathBuf> {
+pub(crate) fn interpreter(version: &str) -> Option<PathBuf> {
     let name = format!("python{version}");
     let pyenv = std::env::var_os("PYENV_ROOT").map(PathBuf::from);
     let pyenv = pyenv.or_else(|| std::env::home_dir().map(|home| home.join(".pyenv")));

@@ -10,6 +10,7 @@ from atlas._channel import OtherProcessError
 from atlas.contract.permissions import PermissionsSpec
 from atlas.knowledge.provider import KnowledgeEntry
 from atlas.llm.provider import LLMError, LLMProvider, WorkerProvider
+from atlas.runtime.durable import DurableCalls
 from atlas.skills.types import SkillInvocationError
 
 __all__ = ["AgentContext", "SkillInvocationError", "SpawnError", "SpawnResult"]
@@ -40,8 +41,17 @@ class SpawnResult:
     error: str = ""
 
 
+class _Elsewhere:
+    """The recorded calls in a copy for another process."""
+
+    def __getattr__(self, name):
+        if name.startswith("__"):
+            raise AttributeError(name)
+        raise OtherProcessError()
+
+
 @dataclass
-class AgentContext:
+class AgentContext(DurableCalls):
     """The job's data, and the calls that go through the worker."""
 
     job_id: str = ""
@@ -66,6 +76,10 @@ class AgentContext:
     _no_model: str = field(default="the agent does not run in a cluster", repr=False)
 
     @property
+    def _is_durable(self) -> bool:
+        return "_durable" in vars(self)
+
+    @property
     def llm(self) -> LLMProvider:
         """The model that the job has from its namespace, or from the worker's environment. The worker calls it: without a package, without a key."""
         if self._model is None or self._model_callback is None:
@@ -75,57 +89,95 @@ class AgentContext:
     def __getstate__(self):
         # A copy for another process, such as that of a pool: the calls go through the agent's own process.
         state = vars(self) | {"_skills": {}}
+        if "_durable" in state:
+            state["_durable"] = _Elsewhere()
         return {name: _refuse if name in _CALLS and value is not None else value for name, value in state.items()}
 
-    async def spawn(
-        self, agent_name: str, input_data: dict[str, Any], priority: int = 0, timeout: float = 60.0
-    ) -> SpawnResult:
-        """Submits a job for another agent and waits for its end, or that of the retries that follow it, at most `timeout` seconds.
+    def spawn(
+        self, agent_name: str, input_data: dict[str, Any], priority: int = 0, timeout: float | None = None
+    ) -> Awaitable[SpawnResult]:
+        """Submits a job for another agent and waits for its end, or that of the retries that follow it, at most `timeout` seconds: 60 if
+        it says nothing, and in a durable agent without a limit.
 
         Several calls at once run side by side. A child that is not finished in time is cancelled.
         """
+        if not self._is_durable:
+            return self._spawn(agent_name, input_data, priority, 60.0 if timeout is None else timeout)
+        ask = self._durable.spawned([(agent_name, input_data, priority, timeout, False)], self._spawned)
+
+        async def one(port):
+            (result,) = await ask(port)
+            return result
+
+        return self._durable.through(one)
+
+    async def _spawn(self, agent_name, input_data, priority, timeout) -> SpawnResult:
         if not self.spawn_allowed:
             raise SpawnError("Agent does not have spawn_agents permission")
         if self.depth >= self.max_depth:
             raise SpawnError(f"Max spawn depth ({self.max_depth}) exceeded at depth {self.depth}")
         if self._spawn_callback is None:
             raise SpawnError("No spawn callback configured — agent not running in pool")
-        end = await self._spawn_callback(agent_name, input_data, priority, timeout)
+        return self._spawned(await self._spawn_callback(agent_name, input_data, priority, timeout))
+
+    def _spawned(self, end) -> SpawnResult:
         if "refused" in end:
             raise SpawnError(end["refused"])
         if "error" in end:
             return SpawnResult(False, error=end["error"])
         return SpawnResult(True, end["data"])
 
-    async def skill(self, name: str, input_data: dict[str, Any]) -> dict[str, Any]:
+    def skill(self, name: str, input_data: dict[str, Any]) -> Awaitable[dict[str, Any]]:
         """Calls a skill that the contract requires."""
+        if not self._is_durable:
+            return self._skill(name, input_data)
+        call = self._required(name)
+        if name == _RUN:
+            return self._durable.through(partial(self._run_agent, input_data))
+        if call.func == self._tool:
+            return self.call_tool(name, input_data)
+        ask = self._durable.spawned([(name, input_data, 0, _RUN_TIMEOUT, True)], self._skill_ended)
+
+        async def one(port):
+            (data,) = await ask(port)
+            return data
+
+        return self._durable.through(one)
+
+    async def _skill(self, name: str, input_data: dict[str, Any]) -> dict[str, Any]:
+        return await self._required(name)(input_data)
+
+    def _required(self, name: str) -> Callable[..., Awaitable[dict]]:
         call = self._skills.get(name)
         if call is None:
             raise SkillInvocationError(f"Skill '{name}' not available — declare it in requires.skills")
-        return await call(input_data)
+        return call
+
+    def _skill_ended(self, end) -> dict[str, Any]:
+        if "data" not in end:
+            raise SkillInvocationError(end.get("refused") or end.get("error"))
+        return end["data"]
 
     async def _tool(self, name: str, input_data: dict[str, Any]) -> dict[str, Any]:
         """Calls a tool of the platform."""
-        end = await self._tool_callback(name, input_data)
-        if "data" not in end:
-            raise SkillInvocationError(end.get("refused") or end.get("error"))
-        return end["data"]
+        return self._skill_ended(await self._tool_callback(name, input_data))
 
     async def _call_skill(self, name: str, input_data: dict[str, Any]) -> dict[str, Any]:
         """Runs a deployed skill: a job of its own, for which no permission to spawn is needed."""
-        end = await self._spawn_callback(name, input_data, 0, _RUN_TIMEOUT, skill=True)
-        if "data" not in end:
-            raise SkillInvocationError(end.get("refused") or end.get("error"))
-        return end["data"]
+        return self._skill_ended(await self._spawn_callback(name, input_data, 0, _RUN_TIMEOUT, skill=True))
 
-    async def _run_agent(self, input_data: dict[str, Any]) -> dict[str, Any]:
-        """The tool `atlas.exec.run`: a job that this one spawns. It reports a failure as a value."""
+    async def _run_agent(self, input_data: dict[str, Any], port: Any = None) -> dict[str, Any]:
+        """The tool `atlas.exec.run`: a job that this one spawns. It reports a failure as a value. `port` is that of a durable agent."""
         agent = str(input_data.get("agent") or "")
         result = {"success": False, "data": None, "error": "", "agent_name": agent}
         if not agent:
             return {**result, "error": "Missing 'agent' parameter"}
         try:
-            child = await self.spawn(agent, input_data.get("input") or {}, timeout=_RUN_TIMEOUT)
+            job = (agent, input_data.get("input") or {}, 0, _RUN_TIMEOUT)
+            if port is None:
+                child = await self._spawn(*job)
+            else:
+                (child,) = await self._durable.spawned([(*job, False)], self._spawned)(port)
         except SpawnError as error:
             return {**result, "error": str(error)}
         if child.success:
