@@ -4,6 +4,8 @@
 //! come from them, so they always agree. The crate reads nothing and waits for nothing; programs on both sides link it.
 
 pub mod catalogue;
+#[cfg(test)]
+mod clients;
 mod document;
 mod operations;
 #[cfg(test)]
