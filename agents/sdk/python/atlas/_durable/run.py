@@ -24,7 +24,7 @@ class Run:
         self.loop = loop
         self.number = frame["number"]
         job = str(frame["context"].get("job_id", ""))
-        self.seed = str(frame.get("seed") or job)
+        self.seed = str(frame.get("seed", job))
         self.key = str(frame["context"].get("idempotency_key") or job)
         self.now_us = int(frame.get("began_us") or 0)
         self.strict = frame["context"].get("replay") == "strict"
