@@ -1,11 +1,12 @@
 //! Reads the files of a directory that is packed.
 
+use std::collections::BTreeSet;
 use std::fs::{self, Metadata};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::Limits;
 use crate::pack::{PackError, PackFile};
+use crate::{Limits, npm};
 
 /// Hidden files of tools for developers, which no agent needs, by the beginning of their names.
 const TOOLS: [&str; 14] = [
@@ -66,6 +67,7 @@ pub(crate) fn collect(dir: &Path) -> Result<Collected, PackError> {
         above: vec![root.clone()],
         root,
         parts: Vec::new(),
+        development: BTreeSet::new(),
         found: Collected::default(),
         room: Room::new(Limits::default()),
     };
@@ -86,6 +88,8 @@ struct Walk {
     above: Vec<PathBuf>,
     /// The path in the package.
     parts: Vec<String>,
+    /// Paths in the package of what npm has installed for development alone.
+    development: BTreeSet<String>,
     found: Collected,
     room: Room,
 }
@@ -95,6 +99,11 @@ impl Walk {
         if self.parts.len() > self.room.limits.depth_max {
             return Err(PackError::Name { path: self.parts.join("/") });
         }
+        let is_npm = self.parts.last().is_some_and(|name| name == npm::FOLDER);
+        if is_npm {
+            let below = self.parts.join("/");
+            self.development.extend(npm::development(dir).iter().map(|name| format!("{below}/{name}")));
+        }
         for entry in fs::read_dir(dir).map_err(failed(dir))? {
             let entry = entry.map_err(failed(dir))?;
             let path = entry.path();
@@ -103,11 +112,13 @@ impl Walk {
             };
             let is_tools = TOOLS.iter().any(|tool| name.starts_with(tool));
             let is_hidden = name.starts_with('.');
-            if is_tools || name == "__pycache__" {
+            if is_tools || name == "__pycache__" || (is_npm && is_hidden) {
                 continue;
             }
             self.parts.push(name);
-            if is_hidden {
+            if self.development.contains(&self.parts.join("/")) {
+                // Not listed: npm left it out as well, if it were told to install what is deployed.
+            } else if is_hidden {
                 self.leave_out();
             } else {
                 self.entry(&path, entry.metadata().map_err(failed(&path))?)?;
@@ -265,5 +276,45 @@ mod tests {
 
     fn socket_at(path: &Path) {
         std::os::unix::net::UnixListener::bind(path).expect("it can be made");
+    }
+
+    #[test]
+    fn packages_for_development_alone_are_left_out() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let notes = r#"{"lockfileVersion": 3, "packages": {
+            "node_modules/typescript": {"dev": true}, "node_modules/@types/node": {"dev": true},
+            "node_modules/left": {}, "node_modules/left/node_modules/pad": {}, "src/typescript": {"dev": true}}}"#;
+        for (path, text) in [
+            ("agent.mjs", ""),
+            ("node_modules/.package-lock.json", notes),
+            ("node_modules/.bin/tsc", ""),
+            ("node_modules/typescript/lib/tsc.js", ""),
+            ("node_modules/@types/node/index.d.ts", ""),
+            ("node_modules/@types/own/index.d.ts", ""),
+            ("node_modules/left/index.js", ""),
+            ("node_modules/left/node_modules/pad/index.js", ""),
+            ("typescript/own.js", ""),
+        ] {
+            let path = dir.path().join(path);
+            fs::create_dir_all(path.parent().expect("below the folder")).expect("created");
+            fs::write(path, text).expect("written");
+        }
+        let found = collect(dir.path()).expect("it can be read");
+        let mut paths: Vec<_> = found.files.iter().map(|file| file.path.as_str()).collect();
+        paths.sort_unstable();
+        expect![[r#"
+            [
+                "agent.mjs",
+                "node_modules/@types/own/index.d.ts",
+                "node_modules/left/index.js",
+                "node_modules/left/node_modules/pad/index.js",
+                "typescript/own.js",
+            ]
+        "#]]
+        .assert_debug_eq(&paths);
+        assert_eq!(found.left_out, [""; 0]);
+        // Notes that cannot be read leave nothing out.
+        fs::write(dir.path().join("node_modules/.package-lock.json"), "{").expect("written");
+        assert!(collect(dir.path()).expect("it can be read").files.iter().any(|file| file.path.ends_with("tsc.js")));
     }
 }

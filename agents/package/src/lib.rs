@@ -12,6 +12,7 @@ mod discover;
 mod effect;
 mod graph;
 mod manifest;
+mod npm;
 mod overrides;
 mod pack;
 mod registry;
