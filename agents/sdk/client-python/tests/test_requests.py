@@ -172,6 +172,15 @@ class Hostile(Case):
 
         self.both(test)
 
+    def test_a_port_that_speaks_tls_says_so(self) -> None:
+        def test(client) -> None:
+            with Server(lambda *_: [b"\x15\x03\x01\x00\x02\x02\x46", CLOSE]) as server, client(server.address) as atlas:
+                with self.assertRaises(Unreachable) as caught:
+                    atlas.api("version")
+                self.assertEqual((caught.exception.code, len(server.requests)), ("E4013", 1))
+
+        self.both(test)
+
     def test_redirects_are_not_followed(self) -> None:
         def test(client) -> None:
             said = answer({}, 307, Location="http://127.0.0.1:1/")

@@ -88,6 +88,11 @@ async function* read(answer) {
 function explained(error, url) {
   const code = String(error.code ?? "");
   const where = new URL(url).host;
+  // How a port that speaks TLS refuses a request without it.
+  if (error.rawPacket?.[0] === 0x15 && error.rawPacket[1] === 3) {
+    const options = { code: "E4013", retryable: false, hint: "the address begins with https://", cause: error };
+    return new Unreachable(`${where} speaks TLS`, options);
+  }
   if (code.startsWith("HPE_")) return bad(`it is no HTTP: ${error.message}`, error);
   if (/CERT|_SSL_|^EPROTO$|^UNABLE_TO_|^ERR_TLS/.test(code)) {
     return new Unreachable(`TLS with ${where} failed: ${error.message}`, {

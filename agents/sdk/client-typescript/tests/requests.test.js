@@ -151,6 +151,14 @@ both("refusals may be anything", async ({ start, client }) => {
   await assert.rejects(client(server.address).submit("a"), atlas.NotFound);
 });
 
+both("a port that speaks TLS says so", async ({ start, client, how }) => {
+  const server = await start(() => [Buffer.from([0x15, 3, 1, 0, 2, 2, 0x46]), CLOSE]);
+  const failed = await client(server.address).api.version().catch((error) => error);
+  assert.ok(failed instanceof atlas.Unreachable);
+  // Browsers do not say why.
+  if (how === "node") assert.equal(failed.code, "E4013");
+});
+
 both("redirects are not followed", async ({ start, client }) => {
   const server = await start(() => answer({}, 307, { Location: "http://127.0.0.1:1/" }));
   const failed = await client(server.address, { token: "hush" }).api.version().catch((error) => error);

@@ -12,6 +12,8 @@ LINE_MAX = 4096
 #: Interim answers (1xx) before the answer itself.
 INTERIM_MAX = 8
 READ = 64 << 10
+#: How a port that speaks TLS refuses a request without it.
+ALERT = b"\x15\x03"
 
 
 class Connection(Protocol):
@@ -63,6 +65,8 @@ class Answer:
 
     async def _more(self, what: str) -> None:
         data = await self.connection.read(self.until)
+        if not data and self._buffer.startswith(ALERT):
+            raise Unreachable("the server speaks TLS", code="E4013", retryable=False, hint="the address begins with https://")
         if not data:
             raise Unreachable(f"the connection ended before {what}", code="E4002", retryable=True)
         self.began = True
