@@ -144,14 +144,21 @@ class Agent(AgentBase):
         return {"seen": seen}
 
     async def gave_up(self, context):
-        try:
-            await asyncio.wait_for(context.sleep(1000), 0.01)
-        except asyncio.TimeoutError:
-            pass
-        try:
-            await asyncio.wait_for(context.step("slow", lambda: time.sleep(0.2) or "late"), 0.05)
-        except asyncio.TimeoutError:
-            pass
+        sleeping = asyncio.create_task(context.sleep(1000))
+        await asyncio.sleep(0)
+        sleeping.cancel()
+        began, goes_on = threading.Event(), threading.Event()
+
+        def late():
+            began.set()
+            goes_on.wait(60)
+            return "late"
+
+        task = asyncio.create_task(context.step("late", late))
+        await asyncio.to_thread(began.wait)
+        task.cancel()
+        await asyncio.wait([task])
+        goes_on.set()
         return {"after": await context.step("after", slow, 1)}
 
     async def reconciled(self, context):

@@ -164,16 +164,13 @@ class Rules(unittest.TestCase):
         step = job.call()
         job.make(step)
         self.assertEqual(job.frame(), {"type": "forget", "number": 101, "call": step["call"]})
-        frames = [job.frame(), None]
-        if frames[0]["type"] == "call":
-            job.note(frames[0])
-            job.make(frames[0])
         # The function goes on in its thread, and its end is recorded as well.
-        frames[1:] = [job.frame(), job.frame()]
-        ends = [frame for frame in frames if frame["type"] == "made"]
-        self.assertEqual(sorted(frame["value"] for frame in ends if frame["call"] == step["call"]), ["late"])
-        (after,) = (frame for frame in ends if frame["call"] != step["call"])
-        job.host.send({"type": "called", "call": after["call"], "value": after["value"], "at_us": 1})
+        frames = {frame["type"]: frame for frame in (job.frame(), job.frame())}
+        self.assertEqual((frames["made"]["call"], frames["made"]["value"]), (step["call"], "late"))
+        after = frames["call"]
+        job.note(after)
+        job.make(after)
+        job.answer(after, **job.made(after))
         self.assertEqual(job.end()["output"], {"after": 1})
 
     def test_a_step_that_returns_no_json(self):
