@@ -43,6 +43,8 @@ mod chains;
 #[cfg(test)]
 mod circuits;
 #[cfg(test)]
+mod client_programs;
+#[cfg(test)]
 mod coder;
 #[cfg(test)]
 mod containers;
