@@ -60,7 +60,7 @@ const ARROWS: &[(&str, &str)] = &[
     ("atlas-inventory", "types"),
     (
         "atlas-worker",
-        "bundled checks contract documents env format graph graph-run http inventory llm loki-agent mcp model otlp package policy sandbox secrets slots supervisor telemetry tls tool-runner tools turn types wire",
+        "bundled checks contract documents durable env format graph graph-run http inventory llm loki-agent mcp model otlp package policy sandbox secrets slots supervisor telemetry tls tool-runner tools turn types wire",
     ),
     ("atlas-sandbox", ""),
     ("atlas-slots", "allocation types"),
@@ -82,6 +82,7 @@ const ARROWS: &[(&str, &str)] = &[
     ("atlas-supervisor", "model"),
     ("atlas-loki-agent", "supervisor turn"),
     ("atlas-checks", "contract turn"),
+    ("atlas-durable", ""),
     ("atlas-graph", ""),
     ("atlas-http", "env"),
     ("atlas-llm", "contract env http model oauth secrets types"),
@@ -117,7 +118,7 @@ const ARROWS: &[(&str, &str)] = &[
     ("atlas-llm-server", ""),
     ("atlas-notice", ""),
     ("atlas-postgres", "notice"),
-    ("atlas-sim", "duty format objects replica slots state triggers types"),
+    ("atlas-sim", "durable duty format objects replica slots state triggers types"),
     ("atlas-tidy", ""),
     ("atlas-turmoil", "duty env format linearizability log raft replica sim slots state types"),
 ];

@@ -4,7 +4,7 @@ use std::process::Command;
 
 use crate::tree;
 
-const PURE: [&str; 26] = [
+const PURE: [&str; 27] = [
     "atlas-types",
     "atlas-access",
     "atlas-api",
@@ -29,6 +29,7 @@ const PURE: [&str; 26] = [
     "atlas-tools",
     "atlas-supervisor",
     "atlas-loki-agent",
+    "atlas-durable",
     "atlas-graph",
     "atlas-linearizability",
 ];
