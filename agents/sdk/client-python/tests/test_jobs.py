@@ -28,13 +28,14 @@ class Waits(Case):
 
     def test_a_failed_job_is_an_error_with_its_code(self) -> None:
         def test(client) -> None:
-            said = job("failed", error="no room", error_code="E3107", failure_kind="agent")
+            said = job("failed", error="E3107: no room", error_code="E3107", failure_kind="agent")
             with Server(lambda *_: said) as server, client(server.address) as atlas:
                 with self.assertRaises(JobFailed) as caught:
                     atlas.wait("job-1")
                 error = caught.exception
                 self.assertEqual((error.code, error.job_id, error.failure_kind), ("E3107", "job-1", "agent"))
-                self.assertEqual(atlas.wait_job("job-1")["error"], "no room")
+                self.assertEqual(str(error), "E3107: job-1 failed: no room")
+                self.assertEqual(atlas.wait_job("job-1")["error"], "E3107: no room")
                 server.answer = lambda *_: job("cancelled")
                 self.assertRaises(JobCancelled, atlas.wait, "job-1")
 

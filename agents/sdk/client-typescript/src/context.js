@@ -67,7 +67,7 @@ export function read(env = process.env) {
     const opened = openSync(place, "r");
     try {
       const { mode, size } = fstatSync(opened);
-      if (mode & 0o077) {
+      if (mode & 0o077 && process.platform !== "win32") {
         const why = `"${place}" can be read or changed by other users (mode 0${(mode & 0o777).toString(8)})`;
         throw new BadSettings(why, { code: "E0122", hint: `restrict it: chmod 600 ${place}` });
       }

@@ -63,7 +63,10 @@ export class WaitTimeout extends AtlasError {
 export class JobFailed extends AtlasError {
   constructor(job) {
     const id = text(job, "id");
-    super(`${id} failed: ${text(job, "error") || "it says no reason"}`, { code: text(job, "error_code") });
+    const code = text(job, "error_code");
+    const error = text(job, "error");
+    const what = code && error.startsWith(`${code}: `) ? error.slice(code.length + 2) : error;
+    super(`${id} failed: ${what || "it says no reason"}`, { code });
     this.job = job;
     this.jobId = id;
     this.failureKind = text(job, "failure_kind");

@@ -28,11 +28,12 @@ test("a wait follows the retries to their end", async (t) => {
 });
 
 test("a failed job is an error with its code", async (t) => {
-  const [client, server] = await start(t, () => job("failed", { error: "no room", error_code: "E3107", failure_kind: "agent" }));
+  const [client, server] = await start(t, () => job("failed", { error: "E3107: no room", error_code: "E3107", failure_kind: "agent" }));
   const error = await client.wait("job-1").catch((error) => error);
   assert.ok(error instanceof atlas.JobFailed);
   assert.deepEqual([error.code, error.jobId, error.failureKind], ["E3107", "job-1", "agent"]);
-  assert.equal((await client.waitJob("job-1")).error, "no room");
+  assert.equal(String(error), "E3107: job-1 failed: no room");
+  assert.equal((await client.waitJob("job-1")).error, "E3107: no room");
   server.answer = () => job("cancelled");
   await assert.rejects(client.wait("job-1"), atlas.JobCancelled);
 });

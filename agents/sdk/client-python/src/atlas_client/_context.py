@@ -141,7 +141,7 @@ def read() -> dict[str, Any]:
     try:
         with open(file, "rb") as opened:
             mode = stat.S_IMODE(os.fstat(opened.fileno()).st_mode)
-            if mode & 0o077:
+            if mode & 0o077 and os.name == "posix":
                 why = f'"{file}" can be read or changed by other users (mode {mode:04o})'
                 raise BadSettings(why, code="E0122", hint=f"restrict it: chmod 600 {file}")
             data = opened.read(FILE_MAX + 1)

@@ -115,7 +115,7 @@ class JobFailed(AtlasError):
         self.job_id = text_of(job, "id")
         self.failure_kind = text_of(job, "failure_kind")
         code = text_of(job, "error_code")
-        what = text_of(job, "error") or "it says no reason"
+        what = text_of(job, "error").removeprefix(f"{code}: ") or "it says no reason"
         super().__init__(f"{self.job_id} failed: {what}", code=code)
 
 

@@ -119,6 +119,8 @@ class BlockingIo:
         if connection.process != os.getpid() or connection.raw.fileno() < 0:
             return False
         # Whatever arrived while nobody asked, an end or bytes, belongs to no answer.
+        if not hasattr(select, "poll"):
+            return not select.select([connection.raw], [], [], 0)[0]
         poll = select.poll()
         poll.register(connection.raw, select.POLLIN)
         return not poll.poll(0)

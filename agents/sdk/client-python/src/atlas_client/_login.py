@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import fcntl
 import json
 import os
 import threading
@@ -12,6 +11,11 @@ import urllib.error
 import urllib.parse
 import urllib.request
 from typing import Any
+
+try:
+    import fcntl
+except ModuleNotFoundError:
+    fcntl = None  # type: ignore[assignment]
 
 from . import _context
 from ._errors import Denied, Unreachable, text_of
@@ -58,7 +62,8 @@ def renewed(name: str) -> tuple[str, float | None]:
     except OSError as error:
         raise failed(f'could not open "{file}.lock": {error.strerror}') from error
     try:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+        if fcntl is not None:
+            fcntl.flock(lock, fcntl.LOCK_EX)
         config = _context.read()
         entry = _context.table(_context.table(config, "contexts"), name)
         token, login = text_of(entry, "token"), _context.table(entry, "login")
