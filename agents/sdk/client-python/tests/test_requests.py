@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
+import time
 
 from atlas_client import BadAnswer, BadSettings, Busy, Client, Conflict, Invalid, NotFound, Unavailable, Unreachable
 from atlas_client._client import AsyncClient
@@ -231,3 +233,25 @@ class Arguments(Case):
     def test_both_clients_have_the_same_methods(self) -> None:
         names = lambda kind: {name for name in dir(kind) if not name.startswith("_")}
         self.assertEqual(names(Client), names(AsyncClient))
+
+
+class Cancelled(Case):
+    def test_a_request_that_is_given_up_leaves_no_connection(self) -> None:
+        async def work(server: Server) -> None:
+            async with AsyncClient(server.address) as atlas:
+                await atlas.api.version()
+                with self.assertRaises(asyncio.TimeoutError):
+                    await asyncio.wait_for(atlas.submit("a"), 0.1)
+                stream = atlas.stream("job-1")
+                with self.assertRaises(asyncio.TimeoutError):
+                    await asyncio.wait_for(stream.__anext__(), 0.1)
+                await stream.close()
+                self.assertFalse(any(atlas._core._idle.values()))
+
+        with Server(lambda request, _: answer({}) if request.path == "/api/version" else []) as server:
+            asyncio.run(work(server))
+            # The server hears of each end.
+            until = time.monotonic() + 60
+            while any(connection.fileno() >= 0 for connection in server.open):
+                self.assertLess(time.monotonic(), until)
+                time.sleep(0.01)
