@@ -12,6 +12,8 @@ import { canonical, digest, encode } from "./plain.mjs";
 
 const GIVEN_CHARS_MAX = 120;
 const NAME_CHARS_MAX = 128;
+// Calls that the worker has at a time; it refuses more than 1024. Others wait here, in their order.
+const SENT_MAX = 1000;
 // Turns of the loop between two ends, if the program never waits.
 const TURNS_MAX = 200;
 
@@ -36,6 +38,8 @@ export class Record {
   #open = new Map(); // calls by their number
   #last = 0;
   #unsent = [];
+  #sent = 0; // open calls that the worker has
+  #isFlushing = false;
   #arrived = [];
   #isDelivering = false;
   #turns = 0;
@@ -110,7 +114,7 @@ export class Record {
       Object.assign(call, { resolve, reject });
       this.#open.set(frame.call, call);
       this.#unsent.push({ ...frame, ...members });
-      if (this.#unsent.length === 1) setImmediate(() => this.#flush());
+      this.#flushSoon();
       if (signal !== undefined) {
         const left = () => this.#forget(frame.call, signal.reason);
         signal.addEventListener("abort", left, { once: true });
@@ -132,13 +136,21 @@ export class Record {
     return next[1];
   }
 
+  #flushSoon() {
+    if (this.#isFlushing) return;
+    this.#isFlushing = true;
+    setImmediate(() => this.#flush());
+  }
+
   /** Sends what was called since the last turn of the loop. Whatever could go on has by now, so all tasks of the program are known to wait. */
   #flush() {
+    this.#isFlushing = false;
     const unsent = this.#unsent.filter((frame) => this.#open.has(frame.call));
-    this.#unsent = [];
+    this.#unsent = unsent.splice(SENT_MAX - this.#sent);
     const alone = this.#open.size === 1 && this.#running === 0 && this.#host.isQuiet();
     for (const frame of unsent) {
       this.#open.get(frame.call).isSent = true;
+      this.#sent += 1;
       this.#channel.send({ type: "call", number: this.#number, claimed: this.#claimed, alone, ...frame });
     }
   }
@@ -156,6 +168,8 @@ export class Record {
     const call = this.#open.get(number);
     this.#open.delete(number);
     call?.closed?.();
+    if (call?.isSent) this.#sent -= 1;
+    if (this.#unsent.length > 0) this.#flushSoon();
     return call;
   }
 

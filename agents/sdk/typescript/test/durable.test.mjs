@@ -82,6 +82,37 @@ test("what happens at the same time is replayed in the order of its ends", async
   assert.equal(ledger.made.length, 8);
 });
 
+test("more calls than the worker takes at a time wait for their turn", async () => {
+  const worker = await start(`export default agent(async (_, ctx) => {
+    const all = await Promise.all(Array.from({ length: 2500 }, (_, n) => ctx.step("s", (n) => n, { args: [n] })));
+    return { sum: all.reduce((sum, n) => sum + n, 0) };
+  });`);
+  worker.begin({}, { durable: true });
+  const open = new Map();
+  let most = 0;
+  for (let at = 0, end; end === undefined; ) {
+    worker.ended.then((frame) => (end = frame));
+    await new Promise((done) => setImmediate(done));
+    for (; at < worker.frames.length; at += 1) {
+      const { type, call, value } = worker.frames[at];
+      if (type === "call") open.set(call, false);
+      if (type === "made") {
+        open.delete(call);
+        worker.send({ type: "called", call, value, at_us: 1 });
+      }
+    }
+    most = Math.max(most, open.size);
+    for (const [call, isMade] of open) {
+      if (isMade) continue;
+      open.set(call, true);
+      worker.send({ type: "called", call, make: true, key: "k" });
+    }
+  }
+  assert.deepEqual((await worker.ended).output, { sum: (2500 * 2499) / 2 });
+  assert.equal(most, 1000);
+  await worker.stop();
+});
+
 test("the loser of a race can be left", async () => {
   const { end, worker } = await replayed(`export default agent(async (_, ctx) => {
     const left = new AbortController();
