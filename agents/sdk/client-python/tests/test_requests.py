@@ -193,6 +193,16 @@ class Hostile(Case):
 
         self.both(test)
 
+    def test_warnings_are_logged(self) -> None:
+        def test(client) -> None:
+            said = answer({"id": "job-1"}, 201, Warning='299 atlas "the member \'x\' is ignored"')
+            with Server(lambda *_: said) as server, client(server.address) as atlas:
+                with self.assertLogs("atlas_client", "WARNING") as logs:
+                    atlas.submit("a")
+                self.assertEqual(logs.records[0].getMessage(), "the member 'x' is ignored")
+
+        self.both(test)
+
     def test_unknown_members_are_kept(self) -> None:
         def test(client) -> None:
             said = {"id": "job-1", "status": "completed", "of_tomorrow": {"a": [1, None]}}

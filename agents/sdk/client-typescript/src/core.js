@@ -77,6 +77,8 @@ export class Core {
         const answer = await this.once(this.servers[place], call);
         if (answer.status >= 200 && answer.status < 300) {
           this.current = place;
+          const warning = answer.header("warning");
+          if (warning) console.warn(`Atlas: ${warning.slice(0, 1000)}`);
           return { answer };
         }
         const error = await refused(answer);

@@ -166,6 +166,15 @@ both("redirects are not followed", async ({ start, client }) => {
   assert.deepEqual([failed.status, server.requests.length], [307, 1]);
 });
 
+both("warnings are shown", async ({ start, client }) => {
+  const server = await start(() => answer({ id: "job-1" }, 201, { Warning: "299 atlas \"the member 'x' is ignored\"" }));
+  const shown = [];
+  const { warn } = console;
+  console.warn = (text) => shown.push(text);
+  await client(server.address).submit("a").finally(() => (console.warn = warn));
+  assert.deepEqual(shown, ["Atlas: 299 atlas \"the member 'x' is ignored\""]);
+});
+
 both("unknown members are kept", async ({ start, client }) => {
   const said = { id: "job-1", status: "completed", of_tomorrow: { a: [1, null] } };
   const server = await start(() => answer(said));

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import random
 import secrets
 import threading
@@ -29,7 +30,11 @@ REFUSAL_MAX = 1 << 20
 #: Longest pause that a controller may ask for.
 AFTER_MAX = 3600
 
+#: Warnings of one answer that are logged.
+WARNINGS_MAX = 10
+
 JSON = "application/problem+json, application/json"
+LOG = logging.getLogger("atlas_client")
 
 
 @dataclass(frozen=True)
@@ -167,6 +172,8 @@ class Core:
                 continue
             if 200 <= answer.status < 300:
                 self.current = place
+                for warning in answer.warnings[:WARNINGS_MAX]:
+                    LOG.warning("%s", warning_text(warning))
                 return answer
             error = await self._refusal(answer)
             failed = error if failed is None else telling(failed, error)
@@ -398,6 +405,13 @@ def telling(one: AtlasError, other: AtlasError) -> AtlasError:
         return {"E4002": 0, "E4013": 1, "E4001": 2}.get(error.code, 3)
 
     return other if rank(other) > rank(one) else one
+
+
+def warning_text(header: str) -> str:
+    """The text of a header `Warning`: `299 atlas "text"`. Another form stays as it is."""
+    text = header.split(" ", 2)[-1]
+    quoted = len(text) > 1 and text[0] == text[-1] == '"'
+    return (text[1:-1].replace('\\"', '"') if quoted else header)[:1000]
 
 
 def read_json(body: bytes | str) -> Any:
