@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import json
 import os
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Any
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from ._calls import AsyncEvents, Events
 from ._context import find
@@ -33,6 +34,8 @@ ANSWER_MAX = 64 << 20
 ENDED = ("completed", "failed", "cancelled")
 
 Answering = Callable[[Question], Any]
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -244,6 +247,7 @@ class AsyncClient:
 
     async def run(
         self,
+        /,
         agent: str,
         input: Any = None,
         *,
@@ -290,6 +294,7 @@ class AsyncClient:
 
     async def send(
         self,
+        /,
         agent: str,
         message: str,
         *,
@@ -346,6 +351,16 @@ class AsyncClient:
         await self.close()
 
 
+def blocking(method: Callable[Concatenate[AsyncClient, P], Coroutine[Any, Any, T]]) -> Callable[Concatenate[Client, P], T]:
+    """A method without async, with the same arguments."""
+
+    @functools.wraps(method)
+    def call(self: Client, *arguments: P.args, **options: P.kwargs) -> T:
+        return drive(method(self._client, *arguments, **options))
+
+    return call  # type: ignore[return-value]
+
+
 class Client:
     """The same client without async. Several threads may share one. `api` has every operation of the interface."""
 
@@ -354,59 +369,24 @@ class Client:
         self._client = AsyncClient(servers, _io=BlockingIo(), **options)
         self.api = Operations(self._client._core)
 
-    def submit(self, agent: str, input: Any = None, **options: Any) -> str:
-        """Submits a job and returns its id. `options` are those of `AsyncClient.submit`."""
-        return drive(self._client.submit(agent, input, **options))
-
-    def wait(self, job_id: str, **options: Any) -> Any:
-        """Waits for the end of a job and of its retries and returns the output. `options` are those of `AsyncClient.wait`."""
-        return drive(self._client.wait(job_id, **options))
-
-    def wait_job(self, job_id: str, **options: Any) -> Job:
-        """Like `wait`, but returns the job, whether it failed or not."""
-        return drive(self._client.wait_job(job_id, **options))
-
-    def run(self, agent: str, input: Any = None, **options: Any) -> Any:
-        """Submits a job, waits for its end and returns the output. `options` are those of `AsyncClient.run` and `submit`."""
-        return drive(self._client.run(agent, input, **options))
+    submit = blocking(AsyncClient.submit)
+    wait = blocking(AsyncClient.wait)
+    wait_job = blocking(AsyncClient.wait_job)
+    run = blocking(AsyncClient.run)
+    job = blocking(AsyncClient.job)
+    cancel = blocking(AsyncClient.cancel)
+    answer = blocking(AsyncClient.answer)
+    send = blocking(AsyncClient.send)
+    conversation = blocking(AsyncClient.conversation)
+    upload = blocking(AsyncClient.upload)
+    download_backup = blocking(AsyncClient.download_backup)
+    close = blocking(AsyncClient.close)
 
     def stream(
         self, job_id: str, *, after: str = "", deltas: bool = False, namespace: str | None = None
     ) -> Events[Any]:
-        """The changes of a job until it has ended, each once."""
+        """The changes of a job until it has ended, each once. The arguments are those of `AsyncClient.stream`."""
         return Events(self._client._job_stream(job_id, after, deltas, namespace))
-
-    def job(self, job_id: str, **options: Any) -> Job:
-        """A job with all its members."""
-        return drive(self._client.job(job_id, **options))
-
-    def cancel(self, job_id: str, **options: Any) -> bool:
-        """Cancels a job and the jobs that it spawned; false if there was nothing to cancel."""
-        return drive(self._client.cancel(job_id, **options))
-
-    def answer(self, question_id: str, answer: Any, **options: Any) -> Question:
-        """Answers a question of a job. The first answer stands."""
-        return drive(self._client.answer(question_id, answer, **options))
-
-    def send(self, agent: str, message: str, *, conversation: str, **options: Any) -> Reply:
-        """Says something to an agent in a conversation and waits for the answer. `options` are those of `AsyncClient.send`."""
-        return drive(self._client.send(agent, message, conversation=conversation, **options))
-
-    def conversation(self, conversation_id: str, **options: Any) -> Conversation:
-        """A conversation with its messages, the oldest first."""
-        return drive(self._client.conversation(conversation_id, **options))
-
-    def upload(self, package: bytes | str | os.PathLike[str], *, replace: bool = False) -> Any:
-        """Registers an agent from its package, bytes or the path of a file."""
-        return drive(self._client.upload(package, replace=replace))
-
-    def download_backup(self, path: str | os.PathLike[str]) -> int:
-        """Writes a backup of the cluster to a file; returns its size."""
-        return drive(self._client.download_backup(path))
-
-    def close(self) -> None:
-        """Closes the connections."""
-        drive(self._client.close())
 
     def __enter__(self) -> Client:
         return self
