@@ -12,6 +12,9 @@ from atlas._durable.words import Parked, Stopped
 _TURNS_MAX = 200
 _TURNS_UNKNOWN = 16
 
+# Calls that the worker has at the same time; it refuses more than 1,024. The others wait here.
+_OPEN_MAX = 1_000
+
 
 class Run:
     """One attempt at a job. All methods are called on the loop.
@@ -36,6 +39,8 @@ class Run:
         self._calls = 0
         self._equal = Counter()
         self._open = {}  # futures by the number of the call
+        self._sent = set()  # numbers of calls that the worker has
+        self._queued = {}  # calls that it does not have yet, by their numbers
         self._arrived = deque()
         self._settling = False
         self._turns = 0
@@ -56,12 +61,15 @@ class Run:
         alone = self._is_alone(asker, pool)
         answer = self._recorded(identity)
         if answer is None:
-            head = {"type": "call", "number": self.number, "call": number, "id": identity, "claimed": self._claimed, "alone": alone}
-            try:
-                self._send({**head, **call})
-            except Exception as error:  # a value that JSON does not have
-                future.set_exception(error)
-                return None
+            frame = {"type": "call", "number": self.number, "call": number, "id": identity, "alone": alone, **call}
+            if len(self._sent) >= _OPEN_MAX:
+                self._queued[number] = frame
+            else:
+                try:
+                    self._send_call(frame)
+                except Exception as error:  # a value that JSON does not have
+                    future.set_exception(error)
+                    return None
         self._calls = number
         self._equal[identity.rpartition(":")[0]] += 1
         self._open[number] = future
@@ -86,8 +94,26 @@ class Run:
     def forget(self, number):
         """The program no longer waits for a call."""
         self._open.pop(number, None)
+        if self._queued.pop(number, None) is not None:
+            return
         if not self.ended and self._refusal is None:
             self._send({"type": "forget", "number": self.number, "call": number})
+        self._over(number)
+
+    def _send_call(self, frame):
+        self._send({**frame, "claimed": self._claimed})
+        self._sent.add(frame["call"])
+
+    def _over(self, number):
+        """The worker no longer has a call, and takes another one."""
+        self._sent.discard(number)
+        while self._queued and len(self._sent) < _OPEN_MAX and not self.ended:
+            waiting = next(iter(self._queued))
+            frame = self._queued.pop(waiting)
+            try:
+                self._send_call(frame)
+            except Exception as error:  # the same
+                self._open.pop(waiting).set_exception(error)
 
     def draw(self):
         """The next number for values that only look random."""
@@ -145,6 +171,8 @@ class Run:
     def _deliver(self, frame):
         self.now_us = max(self.now_us, int(frame.get("at_us") or 0))
         future = self._open.pop(frame["call"], None)
+        if not frame.get("make"):
+            self._over(frame["call"])
         if future is not None and not future.done():
             future.set_result(frame)
 
@@ -155,6 +183,7 @@ class Run:
         if self._refusal is not None:
             return
         self._refusal = (kind, arguments)
+        self._queued.clear()
         waiting, self._open = self._open, {}
         for future in waiting.values():
             if not future.done():

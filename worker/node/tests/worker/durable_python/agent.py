@@ -192,6 +192,10 @@ class Agent(AgentBase):
         os.waitpid(child, 0)
         return {"error": os.read(reads, 100).decode()}
 
+    async def many(self, context):
+        values = await asyncio.gather(*(context.step("one", lambda n: n, n) for n in range(1100)))
+        return {"sum": sum(values)}
+
     async def changed(self, context):
         value = await context.step("first", slow, 1)
         return {"value": await context.step("second", slow, os.getpid()), "first": value}

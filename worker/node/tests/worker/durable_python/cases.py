@@ -173,6 +173,13 @@ class Rules(unittest.TestCase):
         job.answer(after, **job.made(after))
         self.assertEqual(job.end()["output"], {"after": 1})
 
+    def test_calls_beyond_what_a_worker_takes_wait(self):
+        job = self.begin("many")
+        calls = [job.call() for _ in range(1000)]
+        for number, call in enumerate(calls):
+            job.answer(call, value=number)
+        self.assertEqual(job.finish()["output"], {"sum": sum(range(1100))})
+
     def test_a_step_that_returns_no_json(self):
         job = self.begin("not_json")
         call = job.call()
