@@ -219,7 +219,14 @@ export class Bytes {
 export class Events {
   constructor(core, call, { last = "", repeats = false, isOver, ends } = {}) {
     this.core = core;
-    this.call = call;
+    // `close` ends what is under way, as the signal of the caller does.
+    this.abort = new AbortController();
+    const { signal } = call;
+    const given = () => this.abort.abort(signal.reason);
+    signal?.addEventListener("abort", given, { once: true });
+    this.unlink = () => signal?.removeEventListener("abort", given);
+    if (signal?.aborted) this.abort.abort(signal.reason);
+    this.call = { ...call, signal: this.abort.signal };
     /** The id of the last event, after which another stream can begin. */
     this.last = last;
     // Whether a stream that begins again without a last event repeats nothing.
@@ -246,19 +253,30 @@ export class Events {
   /** Ends the stream. */
   async close() {
     this.closed = true;
-    this.opened?.abort.abort();
+    this.abort.abort();
     await this.run.return();
+    this.unlink();
   }
 
   async *follow() {
+    try {
+      yield* this.resumed();
+    } finally {
+      this.unlink();
+    }
+  }
+
+  async *resumed() {
     let breaks = 0;
     let passed = 0;
     let before = -1;
     let hasEnded = false;
     while (!this.closed) {
-      const answer = await this.open();
-      const parser = new Parser();
+      let isOpen = false;
       try {
+        const answer = await this.open();
+        isOpen = true;
+        const parser = new Parser();
         for await (const piece of pieces(answer, () => now() + SILENCE)) {
           for (const { id, kind, data } of parser.push(piece)) {
             const event = { id, kind, data: readJson(data) };
@@ -273,13 +291,16 @@ export class Events {
       } catch (error) {
         if (this.closed) return;
         const blind = this.last === "" && passed > 0 && !this.repeats;
-        if (!(error instanceof Unreachable) || blind) throw error;
+        // What cannot be opened was tried for as long as a request may be.
+        if (!isOpen || !(error instanceof Unreachable) || blind) throw error;
         if (breaks + 1 >= this.core.policy.rounds) throw error;
       }
       breaks += 1;
       if (breaks >= this.core.policy.rounds) throw bad("a stream that has not ended ends at once, again and again");
       this.core.current += 1;
-      await sleep(pauseAfter(this.core.policy, breaks - 1), this.call.signal);
+      await sleep(pauseAfter(this.core.policy, breaks - 1), this.call.signal).catch((error) => {
+        if (!this.closed) throw error;
+      });
     }
   }
 
@@ -293,7 +314,6 @@ export class Events {
       answer.abort.abort();
       throw bad(`it is no stream of events, but "${kind.slice(0, 100)}"`);
     }
-    this.opened = answer;
     return answer;
   }
 }

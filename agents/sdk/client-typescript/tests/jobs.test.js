@@ -127,6 +127,18 @@ test("a stream that is left closes its connection", async (t) => {
   if (!socket.closed) await new Promise((resolve) => socket.once("close", resolve));
 });
 
+test("a stream can be closed before it begins", async (t) => {
+  const [client] = await start(t, () => "");
+  const events = client.stream("job-1");
+  const next = events.next();
+  await new Promise((resolve) => setTimeout(resolve, 50));
+  await events.close();
+  assert.deepEqual(await next, { done: true, value: undefined });
+  const signal = AbortSignal.timeout(50);
+  await assert.rejects(gathered(client.stream("job-1", { signal })), { name: "TimeoutError" });
+  await assert.rejects(gathered(client.stream("job-1", { signal })), { name: "TimeoutError" });
+});
+
 test("events come in any pieces", () => {
   const text = ": alive\r\n\r\nid: 1\r\nevent: a\r\ndata: x\rdata:y\n\ndata\n\nretry: 9\nid: 2\ndata:  z ü\u2028w\n\n";
   const bytes = new TextEncoder().encode(text);
