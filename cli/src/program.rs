@@ -6,6 +6,7 @@
 
 mod cluster;
 pub(crate) mod definition;
+mod nodejs;
 mod python;
 
 pub(crate) use cluster::Has;
@@ -120,6 +121,7 @@ impl Checker {
                 findings.problem(shown(folder, "agent.py"), "the file is missing; provider python requires it");
             }
             ProviderKind::Python => self.interpreter.check(self.place, folder, contract, &mut findings).await,
+            ProviderKind::Node => nodejs::check(self.place, folder, &mut findings).await,
             ProviderKind::Llm
             | ProviderKind::Mcp
             | ProviderKind::Chain

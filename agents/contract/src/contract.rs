@@ -3,6 +3,7 @@
 //! [`parse`] reports all violations at once and warns about unknown keys. A missing member is distinguished from a
 //! member with the default value only where the difference matters (hardware).
 
+mod durable;
 mod effect;
 mod keys;
 mod limits;
@@ -25,6 +26,7 @@ use crate::violation::{Violation, joined};
 use crate::warning::Warning;
 use crate::yaml::{self, YamlError};
 
+pub use durable::Replay;
 pub use limits::parse_offered;
 pub use llm::{Llm, ToolPermission};
 pub use mcp::Mcp;
@@ -153,6 +155,8 @@ pub enum Expose {
 pub enum ProviderKind {
     /// A Python class.
     Python,
+    /// A module in JavaScript or TypeScript, which Node.js runs.
+    Node,
     /// Any program.
     Exec,
     /// A model in a tool loop.
@@ -172,6 +176,7 @@ impl ProviderKind {
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Python => "python",
+            Self::Node => "node",
             Self::Exec => "exec",
             Self::Llm => "llm",
             Self::Graph => "graph",
@@ -185,7 +190,7 @@ impl ProviderKind {
     pub fn place(self) -> Place {
         match self {
             // A chain takes no place.
-            Self::Python | Self::Exec | Self::Chain => Place::Process,
+            Self::Python | Self::Node | Self::Exec | Self::Chain => Place::Process,
             Self::Llm | Self::Graph | Self::LokiAgent | Self::Mcp => Place::Llm,
         }
     }
@@ -370,6 +375,10 @@ pub struct Contract {
     pub provider: Provider,
     /// Time limit of one execution in seconds.
     pub execution_timeout: f64,
+    /// Whether the program records its steps, so that a later attempt goes on after them.
+    pub durable: bool,
+    /// How strictly a durable program has to follow its record.
+    pub replay: Replay,
     /// What follows a lost attempt; none means idempotent.
     pub effects: Option<Effects>,
     /// Maximum number of leases that one job may lose; none means 3.

@@ -32,8 +32,8 @@ pub mod yaml;
 
 pub use contract::{
     Contract, ContractError, Dependency, ExecMode, Expose, Hardware, KeyLimits, Knowledge, Llm, Mcp, Model,
-    Permissions, Provider, ProviderKind, RateLimit, RequiredServer, Requires, Retry, StatedLimits, ToolPermission,
-    parse, parse_offered,
+    Permissions, Provider, ProviderKind, RateLimit, Replay, RequiredServer, Requires, Retry, StatedLimits,
+    ToolPermission, parse, parse_offered,
 };
 pub use eval::{Check, CheckResult, EVAL_FILE, Eval, EvalError};
 pub use pip::{check_pip_requirement, pip_requirement};

@@ -18,7 +18,7 @@ mod settings;
 pub use addresses::ControllerAddresses;
 pub use atlas_controller::{CompatibleMcp, Token};
 pub use atlas_telemetry::start_log;
-pub use atlas_worker::{PASSED, Python, run_if_asked};
+pub use atlas_worker::{NodeJs, PASSED, Python, run_if_asked};
 pub use cluster::{Cluster, DevStartError, Options, runtime};
 pub use data::{DataDir, DataError};
 pub use group::{ChildError, ExitedProcess, Group, Joining, Process, processes};

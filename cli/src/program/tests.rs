@@ -1,4 +1,4 @@
-use atlas_dev::Python;
+use atlas_dev::{NodeJs, Python};
 
 use super::*;
 
@@ -85,6 +85,31 @@ async fn declared_packages_may_provide_what_is_not_found_here() {
     let found = findings(RunsOn::Here, provider, &[("agent.py", &code)]).await;
     assert_eq!(found.len(), 1, "{found:?}");
     assert!(found[0].starts_with("warning: agent.py, line 2: no file and no package"), "{found:?}");
+}
+
+#[tokio::test]
+async fn the_code_of_a_node_agent_is_read_and_not_run() {
+    let node = async |files: &[(&str, &str)]| findings(TESTED, "provider: node", files).await;
+    assert_eq!(
+        node(&[]).await,
+        ["agent.mjs: the file is missing; provider node requires agent.mjs, agent.js or agent.ts"]
+    );
+    if NodeJs::find(None).is_err() {
+        atlas_notice::skip("no Node.js");
+        return;
+    }
+    let good = "import x from 'no-such-package';\nexport default async () => { await null; };\nthrow 1;\n";
+    assert_eq!(node(&[("agent.mjs", good)]).await, Vec::<String>::new());
+    let broken = node(&[("agent.mjs", "let a;\nconst x = ;\n")]).await;
+    assert_eq!(broken, ["agent.mjs, line 2: SyntaxError: Unexpected token ';'"]);
+    // The first one counts.
+    assert_eq!(node(&[("agent.mjs", ""), ("agent.js", "const x = ;")]).await, Vec::<String>::new());
+    let module = ("package.json", r#"{"type": "module"}"#);
+    assert_eq!(node(&[("agent.js", good), module]).await, Vec::<String>::new());
+    assert_eq!(node(&[("agent.js", "module.exports = () => 1;\n")]).await, Vec::<String>::new());
+    // What is a module of Node.js 22 is none of Node.js 20.
+    let unsaid = node(&[("agent.js", good)]).await;
+    assert!(unsaid.iter().all(|line| line.starts_with("warning: ") && line.contains("agent.mjs")), "{unsaid:?}");
 }
 
 #[tokio::test]

@@ -2,9 +2,22 @@
 
 use atlas_desk::{Caller, Error, requests};
 use atlas_registry::{RunAgain, unknown_agent};
-use atlas_types::{CONVERSATION_METADATA, CancelJob, Command, FailureKind, Job, JobId, Outcome, RequestId, RetryJob};
+use atlas_types::{
+    CONVERSATION_METADATA, CancelJob, Command, FailureKind, Job, JobId, Outcome, QuestionRule, RequestId, RetryJob,
+};
 
 use crate::{Jobs, Submission, relations};
+
+/// How an ended job runs again.
+#[derive(Debug, Clone, Default)]
+pub struct RetryRequest {
+    /// After the recorded steps of the ended job.
+    pub resume: bool,
+    /// What happens to its questions to people; none for what happens to those of the ended job.
+    pub questions: Option<QuestionRule>,
+    /// The caller's name for the request.
+    pub request_id: Option<RequestId>,
+}
 
 /// Cancelling and retrying. Decisions on jobs in doubt are in `resolve`.
 impl Jobs {
@@ -31,13 +44,9 @@ impl Jobs {
     }
 
     /// Runs an ended job again, as a new job. One that resumes has the recorded steps of the ended job.
-    pub async fn retry(
-        &self,
-        caller: &Caller,
-        id: JobId,
-        resume: bool,
-        request_id: Option<RequestId>,
-    ) -> Result<JobId, Error> {
+    pub async fn retry(&self, caller: &Caller, id: JobId, retry: RetryRequest) -> Result<JobId, Error> {
+        let RetryRequest { resume, questions, .. } = &retry;
+        let resume = *resume;
         self.desk.may_control_job(caller, id).await?;
         let state = self.desk.current().await?;
         if let Some(job) = state.job(id).filter(|job| job.namespace == caller.namespace) {
@@ -50,7 +59,7 @@ impl Jobs {
                 (_, Some(agent)) => match self.registry.may_run_again(caller, &state, job, agent, RESUMES).await {
                     Err(Error::ApprovalNeeded { .. }) if !resume => {
                         // A new job waits for its approval.
-                        return self.submit_again(caller, job, request_id).await;
+                        return self.submit_again(caller, job, retry).await;
                     }
                     answer => answer?,
                 },
@@ -63,15 +72,14 @@ impl Jobs {
             if lacked_agents(job) || was_denied(job) || !job.is_approved() {
                 // An agent that was missing when the job was submitted may be registered now, a policy may have changed, and a job that was
                 // not approved is asked about again.
-                return self.submit_again(caller, job, request_id).await;
+                return self.submit_again(caller, job, retry).await;
             }
         }
         let new = JobId(self.desk.env.entropy.u64());
-        let mut request = requests::of(caller, Command::RetryJob(RetryJob { job: id, id: new, resume }));
-        if request_id.is_some() {
-            // A hash that differs between retries of different jobs, and between those that resume and those that do not.
-            (request.origin.request_id, request.origin.body_hash) =
-                (request_id.clone(), id.derive(u64::MAX - u64::from(resume)).0);
+        let command = RetryJob { job: id, id: new, resume, questions: questions.clone() };
+        let mut request = requests::of(caller, Command::RetryJob(command));
+        if retry.request_id.is_some() {
+            (request.origin.request_id, request.origin.body_hash) = (retry.request_id.clone(), body_hash(id, &retry));
         }
         match self.desk.propose(request).await {
             Ok(Outcome::Submitted { job, .. }) => Ok(job),
@@ -87,15 +95,17 @@ impl Jobs {
                 if resume && job.journal.is_some() {
                     return Err(Error::JournalGone);
                 }
-                self.submit_again(caller, &job, request_id).await
+                self.submit_again(caller, &job, retry).await
             }
             Err(error) => Err(error),
         }
     }
 
     /// Submits a new independent job with the content of an ended one.
-    async fn submit_again(&self, caller: &Caller, job: &Job, request_id: Option<RequestId>) -> Result<JobId, Error> {
-        let again = Submission { request_id, ..Submission::again(job, self.desk.bytes(&job.input).await?) };
+    async fn submit_again(&self, caller: &Caller, job: &Job, retry: RetryRequest) -> Result<JobId, Error> {
+        let RetryRequest { questions, request_id, .. } = retry;
+        let mut again = Submission { request_id, ..Submission::again(job, self.desk.bytes(&job.input).await?) };
+        again.questions = questions.unwrap_or(again.questions);
         // The input of a turn has what was said before. The answer is not added: the turn has ended.
         let again = match conversation_of(job) {
             Some(name) => relations::in_conversation(again, &name),
@@ -103,6 +113,13 @@ impl Jobs {
         };
         self.submit_as(caller, &again, None).await
     }
+}
+
+/// A hash that differs between retries of different jobs, and between those that do not ask for the same.
+fn body_hash(id: JobId, retry: &RetryRequest) -> u64 {
+    let hash = id.derive(u64::MAX - u64::from(retry.resume));
+    let rule = retry.questions.iter().map(|rule| rule.to_string()).collect::<String>();
+    rule.bytes().fold(hash, |hash, byte| hash.derive(u64::from(byte))).0
 }
 
 /// The conversation of which a job was a turn.

@@ -26,6 +26,7 @@ use atlas_types::{AgentName, AgentVersion};
 use atlas_vault::Vault;
 use futures::future::BoxFuture;
 
+pub use again::RetryRequest;
 pub use attachments::Recipient;
 pub use batch::Submitted;
 pub use bearers::{BearerRefused, Bearers};

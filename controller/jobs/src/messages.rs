@@ -1,7 +1,7 @@
 //! Messages to jobs: put into the job's inbox, whether it runs, waits or is parked.
 
 use atlas_desk::{Caller, Error, json, requests};
-use atlas_types::{Command, DeliverMessage, INLINE_BYTES_MAX, JobId, MessageId, Outcome, Payload, StepKey};
+use atlas_types::{Channel, Command, DeliverMessage, INLINE_BYTES_MAX, JobId, MessageId, Outcome, Payload, StepKey};
 use bytes::Bytes;
 
 use crate::Jobs;
@@ -13,6 +13,8 @@ pub struct NewMessage {
     pub id: Option<MessageId>,
     /// The question that it answers.
     pub answers: Option<StepKey>,
+    /// What it is about.
+    pub channel: Option<Channel>,
     /// JSON.
     pub body: Bytes,
 }
@@ -36,7 +38,7 @@ impl Jobs {
         job: JobId,
         message: NewMessage,
     ) -> Result<(MessageId, bool), Error> {
-        let NewMessage { id, answers, body } = message;
+        let NewMessage { id, answers, channel, body } = message;
         let body = json::mended("a message", body);
         json::check(&body).map_err(|error| Error::Malformed(error.to_string()))?;
         if body.len() > INLINE_BYTES_MAX {
@@ -46,7 +48,7 @@ impl Jobs {
             Some(id) => id,
             None => MessageId::new(&format!("msg-{:016x}", self.desk.env.entropy.u64()))?,
         };
-        let deliver = DeliverMessage { job, id: id.clone(), answers, payload: Payload::inline(&body) };
+        let deliver = DeliverMessage { job, id: id.clone(), answers, channel, payload: Payload::inline(&body) };
         match self.desk.propose(requests::of(caller, Command::DeliverMessage(deliver))).await {
             Ok(Outcome::Delivered { repeated }) => Ok((id, repeated)),
             // A leader of another version may answer in a way that this one does not know.

@@ -285,7 +285,9 @@ fn on_node(demand: &Demand, depth: u32, view: NodeView<'_>) -> Option<(u8, u64, 
     let (mut kind, mut effort, mut changes, mut more) = (0, 0_u64, Vec::new(), Vec::new());
     for dimension in short_now(demand, depth, view).iter() {
         match dimension {
-            Dimension::Pin | Dimension::Architecture | Dimension::Device | Dimension::Python => return None,
+            Dimension::Pin | Dimension::Architecture | Dimension::Device | Dimension::Python | Dimension::NodeJs => {
+                return None;
+            }
             Dimension::Availability => {
                 let now = closed(node)?;
                 kind |= 1;

@@ -13,7 +13,7 @@ pub fn describe(demand: &Demand) -> String {
     joined(&hardware(demand))
 }
 
-/// The description with the demands that Atlas for Python does not check, in the same style: labels, a pinned node, Python.
+/// The description with the demands that Atlas for Python does not check, in the same style: labels, a pinned node, Python, Node.js.
 pub fn describe_fully(demand: &Demand) -> String {
     let mut parts = hardware(demand);
     parts.extend(demand.labels.iter().map(|(label, value)| format!("{label}={value}")));
@@ -23,6 +23,9 @@ pub fn describe_fully(demand: &Demand) -> String {
     }
     if demand.python {
         parts.push("Python".to_owned());
+    }
+    if demand.nodejs {
+        parts.push("Node.js".to_owned());
     }
     joined(&parts)
 }

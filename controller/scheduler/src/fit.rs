@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use atlas_allocation::{Free, amount, has_architecture, has_devices, has_labels, has_python, suits};
+use atlas_allocation::{Free, amount, has_architecture, has_devices, has_labels, has_nodejs, has_python, suits};
 use atlas_types::{Allocation, Demand, Node, NodeHealth, Place};
 
 use crate::cluster::NodeView;
@@ -22,6 +22,7 @@ pub enum Dimension {
     Label,
     /// A Python interpreter.
     Python,
+    NodeJs,
     Place,
     Cores,
     /// Main memory.
@@ -39,6 +40,7 @@ impl fmt::Display for Dimension {
             Self::Device => "without the device",
             Self::Label => "without the label",
             Self::Python => "without Python",
+            Self::NodeJs => "without Node.js",
             Self::Place => "no free concurrency permit",
             Self::Cores => "too few cores",
             Self::Memory => "too little memory",
@@ -47,13 +49,14 @@ impl fmt::Display for Dimension {
     }
 }
 
-const ALL: [Dimension; 10] = [
+const ALL: [Dimension; 11] = [
     Dimension::Availability,
     Dimension::Pin,
     Dimension::Architecture,
     Dimension::Device,
     Dimension::Label,
     Dimension::Python,
+    Dimension::NodeJs,
     Dimension::Place,
     Dimension::Cores,
     Dimension::Memory,
@@ -111,6 +114,7 @@ pub(crate) fn short_now(demand: &Demand, depth: u32, view: NodeView<'_>) -> Shor
     short.note(Dimension::Device, !has_devices(demand, inventory));
     short.note(Dimension::Label, !has_labels(demand, node));
     short.note(Dimension::Python, !has_python(demand, node));
+    short.note(Dimension::NodeJs, !has_nodejs(demand, node));
     short.note(Dimension::Place, !free.has_place(demand.place, depth));
     short.note(Dimension::Cores, free.cores < amount::cores(demand, inventory));
     short.note(Dimension::Memory, free.memory_bytes < amount::memory_bytes(demand, inventory));
@@ -146,6 +150,7 @@ impl Shortage {
                 (pairs.join(" "), found.collect::<Vec<_>>().join(" "))
             }
             Dimension::Python => ("Python".to_owned(), String::new()),
+            Dimension::NodeJs => ("Node.js".to_owned(), String::new()),
             Dimension::Place => {
                 let kind = match demand.place {
                     Place::Process => "",

@@ -209,10 +209,10 @@ fn never(cluster: &impl Cluster, job: &Job, demand: &Demand) -> Never {
     Never { namespace: job.namespace.clone(), job: job.id, agent: job.agent.clone(), demand: told(cluster, demand) }
 }
 
-/// The demand as people are told of it: with Python only if that is what the nodes lack.
+/// The demand as people are told of it: with Python or Node.js only if that is what the nodes lack.
 pub(crate) fn told(cluster: &impl Cluster, demand: &Demand) -> Demand {
-    let without = Demand { python: false, ..demand.clone() };
-    let is_it = demand.python && unsatisfiable(cluster, demand) && !unsatisfiable(cluster, &without);
+    let without = Demand { python: false, nodejs: false, ..demand.clone() };
+    let is_it = without != *demand && unsatisfiable(cluster, demand) && !unsatisfiable(cluster, &without);
     if is_it { demand.clone() } else { without }
 }
 

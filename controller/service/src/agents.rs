@@ -228,6 +228,7 @@ impl Service {
             spec.demand.place = Place::Process;
         }
         spec.demand.python &= state.level() >= level::PYTHON;
+        spec.demand.nodejs &= state.level() >= level::DURABLE;
         let json = serde_json::to_vec(&normalised).map_err(|error| Error::internal("write a contract", &error))?;
         self.shared.registry.keep_contract(digest, &json);
         let command = Command::RegisterAgent(RegisterAgent {

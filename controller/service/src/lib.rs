@@ -56,7 +56,7 @@ pub use atlas_desk::{
 pub use atlas_events::{Change, EventFilter, EventKind, EventLabel, Follow, JobStream, Next, Reader};
 pub use atlas_identity::{Authentication, CreatedToken, GroupMember, NewToken, NotARootToken};
 pub use atlas_jobs::{
-    BearerRefused, Bearers, Decision, ForkRequest, NewMessage, Recipient, Set, Submission, Submitted,
+    BearerRefused, Bearers, Decision, ForkRequest, NewMessage, Recipient, RetryRequest, Set, Submission, Submitted,
 };
 pub use atlas_lines::{LiveLines, LogLine, LogOutput, LogReader, Piece, Streams};
 pub use atlas_platform::{ModelLimits, NodeAction, Stats, Transition, WorkFilter};

@@ -10,4 +10,4 @@ mod sort;
 
 pub use free::{Free, GpuFree, Places};
 pub use permits::ConcurrencyPermits;
-pub use sort::{has_architecture, has_devices, has_labels, has_python, suits};
+pub use sort::{has_architecture, has_devices, has_labels, has_nodejs, has_python, suits};

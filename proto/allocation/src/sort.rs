@@ -9,6 +9,7 @@ pub fn suits(demand: &Demand, node: &Node) -> bool {
         && demand.node.as_ref().is_none_or(|wanted| *wanted == node.id)
         && has_labels(demand, node)
         && has_python(demand, node)
+        && has_nodejs(demand, node)
 }
 
 /// Whether the processor family of a node will do.
@@ -32,4 +33,9 @@ pub fn has_labels(demand: &Demand, node: &Node) -> bool {
 /// Whether a node has a Python interpreter, if that is wanted. A node of which nothing is known has one.
 pub fn has_python(demand: &Demand, node: &Node) -> bool {
     !demand.python || node.label(Demand::PYTHON) != Some(Demand::NONE)
+}
+
+/// Whether a node has Node.js, if that is wanted. A node of which nothing is known has it.
+pub fn has_nodejs(demand: &Demand, node: &Node) -> bool {
+    !demand.nodejs || node.label(Demand::NODE) != Some(Demand::NONE)
 }

@@ -62,7 +62,7 @@ pub const STATUSES: &[&str] = &["pending", "running", "completed", "failed", "ca
 /// The words of the `kind` of an agent.
 pub const AGENT_KINDS: &[&str] = &["agent", "orchestrator"];
 /// The words of the `provider` of an agent: how it runs.
-pub const PROVIDERS: &[&str] = &["python", "exec", "llm", "graph", "normal"];
+pub const PROVIDERS: &[&str] = &["python", "node", "exec", "llm", "graph", "normal"];
 /// The words of the `kind` of an event.
 pub const EVENT_KINDS: &[&str] = &["job", "agent", "node", "object", "run", "cluster"];
 /// The words of the `mode` of a controller.

@@ -30,7 +30,7 @@ pub use run::{
     WaveStep,
 };
 
-use crate::{AgentName, Decision, Level, Origin, Place, SubmitJob, Verdict, level};
+use crate::{AgentName, Decision, Level, Origin, Place, StepKind, SubmitJob, Verdict, level};
 
 /// A command and who asked for it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -192,6 +192,7 @@ impl Command {
             Self::RegisterAgent(command) if command.spec.rate.is_some() || command.spec.per_key.is_some() => {
                 level::RATES
             }
+            Self::RegisterAgent(command) if command.spec.demand.nodejs => level::DURABLE,
             Self::RegisterAgent(command) if command.spec.demand.python => level::PYTHON,
             Self::RegisterAgent(command) if command.spec.carried => level::CARRY,
             Self::RegisterAgent(command) if !command.spec.other_models.is_empty() => level::OTHER_MODELS,
@@ -207,6 +208,7 @@ impl Command {
             Self::ConfigureCluster(command) => command.config.level(),
             Self::CreateJoinToken(command) if command.salt.is_some() => level::REPEATED_TOKENS,
             Self::DrainNode(command) if command.deadline.is_some() => level::DRAIN_DEADLINE,
+            Self::RetryJob(command) if command.questions.is_some() => level::DURABLE,
             Self::RetryJob(command) if command.resume => level::JOURNAL,
             Self::RegisterAgent(_)
             | Self::RetireAgent(_)
@@ -235,6 +237,11 @@ impl Command {
             Self::ForsakeChild(_) => level::SPAWN,
             Self::LabelNode(_) => level::NODE_LABELS,
             Self::DeleteAgent(_) => level::AGENT_DELETION,
+            // An older program cannot read such a step, and would not keep the channel.
+            Self::RecordSteps(command) if command.steps.iter().any(|step| step.kind == StepKind::Code) => {
+                level::DURABLE
+            }
+            Self::DeliverMessage(command) if command.channel.is_some() => level::DURABLE,
             Self::RecordSteps(_) | Self::FoldSteps(_) => level::JOURNAL,
             Self::StoreLog(_) => level::STORED_LOGS,
             Self::ParkJob(_) | Self::DeliverMessage(_) => level::PARK,

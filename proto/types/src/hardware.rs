@@ -131,12 +131,16 @@ pub struct Demand {
     pub place: Place,
     /// A Python interpreter, which nodes with the label [`PYTHON`](Self::PYTHON) `none` do not have.
     pub python: bool,
+    /// Node.js, which nodes with the label [`NODE`](Self::NODE) `none` do not have.
+    pub nodejs: bool,
 }
 
 impl Demand {
     /// The label that the worker of a node without a Python interpreter sets to [`NONE`](Self::NONE).
     pub const PYTHON: &str = "python";
-    /// The value of [`PYTHON`](Self::PYTHON).
+    /// The label that the worker of a node without Node.js sets to [`NONE`](Self::NONE).
+    pub const NODE: &str = "node";
+    /// The value of [`PYTHON`](Self::PYTHON) and of [`NODE`](Self::NODE).
     pub const NONE: &str = "none";
 }
 

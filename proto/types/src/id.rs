@@ -52,6 +52,11 @@ fn refused_of_agent(text: &str) -> Option<String> {
     control.or_else(|| text.split(['/', '\\']).any(|part| part == "..").then(|| "..".to_owned()))
 }
 
+/// What the name of a channel must not hold. It becomes no path.
+fn refused_of_channel(text: &str) -> Option<String> {
+    text.chars().find(|c| c.is_control()).map(String::from)
+}
+
 /// What the word of a kind must not hold: anything but lower-case letters and `-`.
 fn refused_of_kind(text: &str) -> Option<String> {
     text.chars().find(|&c| !c.is_ascii_lowercase() && c != '-').map(String::from)
@@ -128,6 +133,11 @@ name_id!(
 name_id!(
     /// The sender's name for one message to a job; a job gets a message of one name once.
     MessageId, "message id", 128, leads_elsewhere
+);
+
+name_id!(
+    /// What a message to a job is about, as its sender says: a job can wait for the next one of a channel.
+    Channel, "channel", 128, refused_of_channel
 );
 
 name_id!(

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::{Mail, MessageId, Payload, Principal, StepKey, Timestamp};
+use crate::{Channel, Mail, MessageId, Payload, Principal, StepKey, Timestamp};
 
 /// Most messages that a job has and has not read.
 pub const INBOX_MESSAGES_MAX: u64 = 64;
@@ -20,6 +20,8 @@ pub struct Message {
     pub id: MessageId,
     /// The question that it answers: the key of the step that asks.
     pub answers: Option<StepKey>,
+    /// What it is about.
+    pub channel: Option<Channel>,
     /// What it says, JSON.
     pub payload: Payload,
     /// Who sent it.
@@ -77,8 +79,8 @@ mod tests {
 
     fn message(id: &str) -> Arc<Message> {
         let id = MessageId::new(id).expect("a name");
-        let (answers, at, from) = (None, Timestamp(1), Principal::local());
-        Arc::new(Message { id, answers, payload: Payload::inline(b"{}"), from, at })
+        let (answers, channel, at, from) = (None, None, Timestamp(1), Principal::local());
+        Arc::new(Message { id, answers, channel, payload: Payload::inline(b"{}"), from, at })
     }
 
     #[test]

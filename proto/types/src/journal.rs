@@ -37,12 +37,23 @@ pub enum StepKind {
     Intent,
     /// An effect inside the cluster.
     Effect,
+    /// What a step of a program's own code returned.
+    Code,
 }
 
 impl StepKind {
     /// All kinds.
-    pub const ALL: [Self; 8] =
-        [Self::Start, Self::Model, Self::Tools, Self::Child, Self::Sleep, Self::Question, Self::Intent, Self::Effect];
+    pub const ALL: [Self; 9] = [
+        Self::Start,
+        Self::Model,
+        Self::Tools,
+        Self::Child,
+        Self::Sleep,
+        Self::Question,
+        Self::Intent,
+        Self::Effect,
+        Self::Code,
+    ];
 
     /// Its name.
     pub fn as_str(self) -> &'static str {
@@ -55,6 +66,7 @@ impl StepKind {
             Self::Question => "question",
             Self::Intent => "intent",
             Self::Effect => "effect",
+            Self::Code => "code",
         }
     }
 }

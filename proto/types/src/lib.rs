@@ -79,8 +79,8 @@ pub use failure::{Failure, FailureKind};
 pub use fair::{AGING_PRIORITY_MAX, Share, Turn, WEIGHT_DEFAULT, WEIGHT_MAX};
 pub use hardware::{Allocation, Architecture, Demand, Gpu, GpuShare, Inventory, Place};
 pub use id::{
-    AgentName, Attempt, BootId, Digest, EventSeq, FencingToken, IdError, JobId, MemberId, MessageId, Namespace,
-    NodeEpoch, NodeId, ObjectKind, ObjectName, Principal, QuestionId, RequestId, RunId, Seq,
+    AgentName, Attempt, BootId, Channel, Digest, EventSeq, FencingToken, IdError, JobId, MemberId, MessageId,
+    Namespace, NodeEpoch, NodeId, ObjectKind, ObjectName, Principal, QuestionId, RequestId, RunId, Seq,
 };
 pub use image::{EndedImage, EnvelopeImage, InboxImage, JournalImage, NodeImage, RequestImage, SinkImage, StateImage};
 pub use inbox::{INBOX_BYTES_MAX, INBOX_MESSAGES_MAX, INBOX_READ_MAX, Inbox, Message};

@@ -289,7 +289,7 @@ impl World {
         if let Some(member) = self.raft.leader {
             let name = format!("message-{}-{number}", job.0);
             let id = MessageId::new(&name).unwrap_or_else(|_| unreachable!("a short name"));
-            let deliver = DeliverMessage { job, id, answers: None, payload: Payload::inline(b"1") };
+            let deliver = DeliverMessage { job, id, answers: None, channel: None, payload: Payload::inline(b"1") };
             self.gather(member, workload::named(&name, Command::DeliverMessage(deliver)), Reply::Nobody);
         }
         self.after(300 * MS, Event::Message { job, number });

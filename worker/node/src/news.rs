@@ -24,8 +24,8 @@ pub(crate) enum News {
     SpawnLoaded { asker: Asker, answer: Answer },
     /// GPUs broke or were repaired.
     Inventory(Inventory),
-    /// There is no Python interpreter.
-    NoPython,
+    /// There is no Python interpreter, or no Node.js.
+    NoInterpreter,
     /// Agents run in containers here.
     Containers,
     /// Stop: let attempts end, then end the worker.

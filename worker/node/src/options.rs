@@ -100,6 +100,8 @@ pub struct Options {
     pub hardware_checks: bool,
     /// The Python interpreter. None searches for one.
     pub python: Option<PathBuf>,
+    /// The program of Node.js. None searches for it.
+    pub nodejs: Option<PathBuf>,
     /// The program for `@atlas` in a command; defaults to this program.
     pub atlas_program: Option<PathBuf>,
     /// The supervisor program of agents' process trees. None uses this program, which must then call
@@ -176,6 +178,7 @@ impl Options {
             declared: DeclaredHardware::default(),
             hardware_checks: true,
             python: None,
+            nodejs: None,
             atlas_program: None,
             supervisor: None,
             confinement: None,
@@ -339,6 +342,9 @@ pub struct Configuration {
     /// Python interpreter; defaults to the newest of python3.13 to python3 in PATH.
     #[arg(long, env = "ATLAS_PYTHON", value_name = "PROGRAM")]
     pub python: Option<PathBuf>,
+    /// Program of Node.js; defaults to node or nodejs in PATH.
+    #[arg(long, env = "ATLAS_NODEJS", value_name = "PROGRAM")]
+    pub nodejs: Option<PathBuf>,
     /// How agents' process trees are contained: pid-namespace, user-pid-namespace or subreaper; defaults to the strictest available.
     #[arg(long, env = "ATLAS_CONFINEMENT", value_name = "WAY")]
     pub confinement: Option<String>,
@@ -437,6 +443,7 @@ impl Configuration {
             pool_devices: self.pool_devices.or(file.pool_devices),
             hardware_checks: self.hardware_checks.or(file.hardware_checks),
             python: self.python.or(file.python),
+            nodejs: self.nodejs.or(file.nodejs),
             confinement: self.confinement.or(file.confinement),
             cgroup: self.cgroup.or(file.cgroup),
             sandbox: self.sandbox.or(file.sandbox),
@@ -489,6 +496,7 @@ impl Configuration {
             return Err(ConfigurationError::DeclaredUnchecked);
         }
         options.python.clone_from(&self.python);
+        options.nodejs.clone_from(&self.nodejs);
         options.confinement = self.confinement.as_deref().map(confinement).transpose()?;
         set(&mut options.cgroup, self.cgroup.as_deref(), cgroup)?;
         set(&mut options.sandbox, self.sandbox.as_deref(), sandbox)?;

@@ -13,9 +13,10 @@ use tracing::{info, warn};
 
 use crate::data::DataDir;
 use crate::folder;
+use crate::nodejs::NodeJs;
 use crate::process::{Supervisor, SupervisorError, SupervisorProgram};
 use crate::provider::{Containers, Settings};
-use crate::python::{Finder, unpack_sdk};
+use crate::python::{Python, unpack_sdk};
 use crate::results::{Earlier, Results};
 use crate::sandbox::{SandboxMode, Sandboxes};
 use crate::worker::PASSED;
@@ -199,7 +200,8 @@ fn prepare(options: &Options, sdk: PathBuf, sandboxes: Sandboxes) -> Result<(Arc
         shutdown_timeout: options.shutdown_timeout,
         warmup_timeout: options.warmup_timeout.map(Micros::from),
         atlas_program,
-        python: Finder::new(options.python.clone()),
+        python: Python::finder(options.python.clone()),
+        nodejs: NodeJs::finder(options.nodejs.clone()),
         sdk,
         environment: passed.clone(),
         pip_environment: pip_environment(options),

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
+use atlas_contract::Contract;
 use atlas_env::Env;
 use atlas_types::{FencingToken, Micros, StreamEvent, StreamKind};
 use tokio::sync::mpsc;
@@ -18,6 +19,15 @@ const PREPARING: &str = "preparing: ";
 /// The prefix of the line that ends the preparation.
 const PREPARED: &str = "prepared in ";
 
+/// What the leader may not have known of the node when it gave a lease.
+pub(crate) struct Untold {
+    pub(crate) settings: Arc<Settings>,
+    /// That it has no Python.
+    pub(crate) python: bool,
+    /// That it has no Node.js.
+    pub(crate) nodejs: bool,
+}
+
 /// The state of a preparation: its time limit and its log lines.
 pub(crate) struct Preparing {
     env: Env,
@@ -27,8 +37,7 @@ pub(crate) struct Preparing {
     pub(crate) limit: Duration,
     until: Duration,
     text_left: AtomicUsize,
-    /// The settings of a node of which the leader does not know that it has no Python, if that is so.
-    untold: Option<Arc<Settings>>,
+    untold: Untold,
     /// The monotonic time in microseconds at which slow work started; 0 for none.
     since: AtomicU64,
 }
@@ -40,13 +49,13 @@ impl Preparing {
     /// Work that takes longer than this is reported.
     const SLOW: Duration = Duration::from_secs(1);
 
-    /// A preparation that begins now. `untold` is set if the leader does not know yet whether the node has Python.
+    /// A preparation that begins now.
     pub(crate) fn new(
         env: Env,
         news: mpsc::Sender<News>,
         token: FencingToken,
         limit: Duration,
-        untold: Option<Arc<Settings>>,
+        untold: Untold,
     ) -> Self {
         let until = env.clock.monotonic() + limit;
         let (text_left, since) = (AtomicUsize::new(Self::TEXT_MAX), AtomicU64::new(0));
@@ -54,14 +63,23 @@ impl Preparing {
     }
 
     /// Whether the leader may not know that the node has no Python.
-    pub(crate) fn is_untold(&self) -> bool {
-        self.untold.is_some()
+    pub(crate) fn is_python_untold(&self) -> bool {
+        self.untold.python
     }
 
-    /// Why there is no Python, if the leader could not know: the attempt came before it was told. It waits until that is known.
-    pub(crate) async fn untold_lack(&self) -> Option<String> {
-        let settings = Arc::clone(self.untold.as_ref()?);
-        let known = self.env.spawn_blocking("wait for python", move || settings.python.get().err().map(str::to_owned));
+    /// Why the node lacks what runs the agent, if the leader could not know: the attempt came before it was told. It waits until that is
+    /// known.
+    pub(crate) async fn untold_lack(&self, contract: &Contract) -> Option<String> {
+        let python = self.untold.python && contract.needs_python();
+        let nodejs = self.untold.nodejs && contract.needs_nodejs();
+        if !python && !nodejs {
+            return None;
+        }
+        let settings = Arc::clone(&self.untold.settings);
+        let known = self.env.spawn_blocking("wait for interpreter", move || {
+            let why = if python { settings.python.get().err() } else { settings.nodejs.get().err() };
+            why.map(str::to_owned)
+        });
         known.join().await.ok().flatten()
     }
 

@@ -44,10 +44,12 @@ pub(crate) use self::shared::{Control, Shared};
 use crate::attempt::Work;
 use crate::cgroup::Breach;
 use crate::inside::Inside;
+use crate::interpreter::Finder;
 use crate::mailbox::Mailbox;
 use crate::model_environment::ModelEnvironment;
+use crate::nodejs::NodeJs;
 use crate::process::Tree;
-use crate::python::Finder;
+use crate::python::Python;
 use crate::sandbox::Sandboxes;
 use crate::secrets::SecretSources;
 use crate::texts::bounded;
@@ -76,7 +78,9 @@ pub(crate) struct Settings {
     pub(crate) warmup_timeout: Option<Micros>,
     pub(crate) atlas_program: PathBuf,
     /// Finds the interpreter, once.
-    pub(crate) python: Finder,
+    pub(crate) python: Finder<Python>,
+    /// Finds Node.js, once.
+    pub(crate) nodejs: Finder<NodeJs>,
     /// The directory of our unpacked Python package.
     pub(crate) sdk: PathBuf,
     /// The environment that every agent gets.
@@ -377,6 +381,7 @@ pub(crate) async fn start(work: &Arc<Work>, shared: &Shared, control: &mut Contr
         (ProviderKind::Python, _) => {
             Ok(Program::Python(Box::new(python::PythonProgram::start(work, shared, control).await?)))
         }
+        (ProviderKind::Node, _) => Err(StartError::NodeLacks("this worker does not run Node.js agents".to_owned())),
         (ProviderKind::Exec, Some(ExecMode::Warm)) => {
             Ok(Program::Warm(Box::new(warm_exec::WarmExec::start(work, shared, control).await?)))
         }

@@ -40,7 +40,7 @@ use crate::mailbox::{Mailbox, Order};
 use crate::news::News;
 use crate::packages::Packages;
 use crate::payloads::Transfers;
-use crate::provider::Shared;
+use crate::provider::{Settings, Shared};
 use crate::results::Results;
 use crate::slot;
 use crate::tries::TryEvent;
@@ -78,9 +78,17 @@ pub(crate) struct Inbox {
     pub(crate) tries: mpsc::UnboundedReceiver<TryEvent>,
 }
 
-/// Says that agents run in containers here. A label that the operator gave counts.
-pub(crate) fn offer_containers(inventory: &mut Inventory) {
-    inventory.labels.entry(Contract::CONTAINER.to_owned()).or_insert_with(|| Contract::AVAILABLE.to_owned());
+/// Says what is known of the programs that run agents here: that there is a container engine, and what is missing. A label that the
+/// operator gave counts.
+pub(crate) fn label(inventory: &mut Inventory, settings: &Settings) {
+    let labels = [
+        (settings.containers.is_available(), Contract::CONTAINER, Contract::AVAILABLE),
+        (settings.python.is_missing(), Demand::PYTHON, Demand::NONE),
+        (settings.nodejs.is_missing(), Demand::NODE, Demand::NONE),
+    ];
+    for (_, label, value) in labels.into_iter().filter(|(counts, ..)| *counts) {
+        inventory.labels.entry(label.to_owned()).or_insert_with(|| value.to_owned());
+    }
 }
 
 /// The pump.
@@ -250,7 +258,7 @@ impl Pump {
                 self.settle();
             }
             News::Inventory(inventory) => self.advertise(inventory),
-            News::NoPython | News::Containers => self.advertise(self.identity.inventory.clone()),
+            News::NoInterpreter | News::Containers => self.advertise(self.identity.inventory.clone()),
             News::Drain => self.drain(),
             News::Abandon => self.step(Input::Abandon),
             News::Leave => self.drained = true,
@@ -259,12 +267,7 @@ impl Pump {
 
     /// Advertises another inventory: it is a part of the hello, so the stream is opened again. Leases and attempts stay.
     fn advertise(&mut self, mut inventory: Inventory) {
-        if matches!(self.shared.settings.python.known(), Some(Err(_))) {
-            inventory.labels.entry(Demand::PYTHON.to_owned()).or_insert_with(|| Demand::NONE.to_owned());
-        }
-        if self.shared.settings.containers.is_available() {
-            offer_containers(&mut inventory);
-        }
+        label(&mut inventory, &self.shared.settings);
         if self.identity.inventory == inventory {
             return;
         }
@@ -278,9 +281,9 @@ impl Pump {
         self.step(Input::Disconnected);
     }
 
-    /// Whether the leader knew of Python when it gave a lease.
-    fn told_of_python(&self, token: FencingToken) -> bool {
-        let is_told = self.identity.inventory.labels.contains_key(Demand::PYTHON);
+    /// Whether the leader knew of a label when it gave a lease.
+    fn told_of(&self, label: &str, token: FencingToken) -> bool {
+        let is_told = self.identity.inventory.labels.contains_key(label);
         is_told && self.earlier.is_none_or(|earlier| token > earlier)
     }
 

@@ -1,15 +1,13 @@
 //! Python on this node: the interpreter, and the location of our `atlas` package.
 
 use std::fs::File;
-use std::io::{self, Read};
-use std::os::fd::AsFd;
+use std::io;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::sync::OnceLock;
 
-use nix::poll::{PollFd, PollFlags, poll};
 use rust_embed::RustEmbed;
 use sha2::{Digest as _, Sha256};
+
+use crate::interpreter::{self, Finder};
 
 /// An environment with the packages of an agent. It is not removed while this value exists.
 #[derive(Debug)]
@@ -36,9 +34,6 @@ const NAMES: [&str; 4] = ["python3.13", "python3.12", "python3.11", "python3"];
 /// Prints the version and the path of the interpreter. Using this path avoids the slow shims of version managers.
 const PROBE: &str = "import sys; print(*sys.version_info[:3], sys.executable)";
 
-/// The time limit for an interpreter's answer, in milliseconds.
-const PROBE_PATIENCE: u16 = 5_000;
-
 /// An interpreter that is new enough.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Python {
@@ -53,49 +48,19 @@ impl Python {
     /// Finds an interpreter: `chosen` if given, otherwise the known names in `PATH`. Blocks, for about 100 ms if a
     /// version manager answers to these names.
     pub fn find(chosen: Option<&Path>) -> Result<Self, String> {
-        let names: Vec<PathBuf> = match chosen {
-            Some(program) => vec![program.to_owned()],
-            None => NAMES.iter().map(PathBuf::from).collect(),
-        };
-        // All names are probed at once, because most of the time is the interpreters' start.
-        let mut probes: Vec<Child> = names.iter().filter_map(|name| probe(name)).collect();
-        let mut found = probes.iter_mut().filter_map(answer).filter(|python| python.version >= OLDEST);
-        let first = found.next();
-        for mut probe in probes {
-            // Probes that were not needed or do not end.
-            let _ = probe.kill();
-            let _ = probe.wait();
-        }
-        first.ok_or_else(|| {
+        let names = interpreter::names(&NAMES, chosen);
+        let found = interpreter::first(&names, &["-I", "-S", "-c", PROBE], |printed| {
+            read(printed).filter(|python| python.version >= OLDEST)
+        });
+        found.ok_or_else(|| {
             let names: Vec<_> = names.iter().map(|name| name.display().to_string()).collect();
             format!("this node has no Python {}.{} or later (tried {})", OLDEST.0, OLDEST.1, names.join(", "))
         })
     }
-}
 
-fn probe(program: &Path) -> Option<Child> {
-    let mut command = Command::new(program);
-    command.args(["-I", "-S", "-c", PROBE]);
-    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().ok()
-}
-
-/// Reads the output of a probe within the time limit.
-fn answer(probe: &mut Child) -> Option<Python> {
-    let mut stdout = probe.stdout.take()?;
-    let mut printed = Vec::new();
-    loop {
-        let mut fds = [PollFd::new(stdout.as_fd(), PollFlags::POLLIN)];
-        if !matches!(poll(&mut fds, PROBE_PATIENCE), Ok(1)) {
-            return None;
-        }
-        let mut bytes = [0; 512];
-        match stdout.read(&mut bytes) {
-            Ok(0) => return read(&printed),
-            // No path is that long, so this is not an interpreter.
-            Ok(_) if printed.len() > 8 << 10 => return None,
-            Ok(n) => printed.extend_from_slice(&bytes[..n]),
-            Err(_) => return None,
-        }
+    /// Finds it once.
+    pub(crate) fn finder(chosen: Option<PathBuf>) -> Finder<Self> {
+        Finder::new(&NAMES, chosen, Self::find)
     }
 }
 
@@ -106,42 +71,6 @@ fn read(printed: &[u8]) -> Option<Python> {
     let patch = words.next()?.parse().ok()?;
     let program = PathBuf::from(words.next()?);
     program.is_absolute().then_some(Python { program, version, patch })
-}
-
-/// Finds the interpreter once; concurrent callers wait for the first.
-#[derive(Debug)]
-pub(crate) struct Finder {
-    chosen: Option<PathBuf>,
-    found: OnceLock<Result<Python, String>>,
-}
-
-impl Finder {
-    pub(crate) fn new(chosen: Option<PathBuf>) -> Self {
-        Self { chosen, found: OnceLock::new() }
-    }
-
-    /// Whether there is a program to ask. It may be too old, or belong to a version manager without an interpreter.
-    pub(crate) fn is_installed(&self) -> bool {
-        let path = std::env::var_os("PATH").unwrap_or_default();
-        let is_there = |name: &Path| match name.components().count() {
-            1 => std::env::split_paths(&path).any(|folder| folder.join(name).exists()),
-            _ => name.exists(),
-        };
-        match &self.chosen {
-            Some(chosen) => is_there(chosen),
-            None => NAMES.iter().any(|name| is_there(Path::new(name))),
-        }
-    }
-
-    /// The interpreter, or why there is none. Blocks.
-    pub(crate) fn get(&self) -> Result<&Python, &str> {
-        self.found.get_or_init(|| Python::find(self.chosen.as_deref())).as_ref().map_err(String::as_str)
-    }
-
-    /// The result, if it is already known.
-    pub(crate) fn known(&self) -> Option<&Result<Python, String>> {
-        self.found.get()
-    }
 }
 
 /// Our pure-Python package, compiled in.

@@ -18,13 +18,16 @@ use tracing::{debug, info, warn};
 use crate::Options;
 use crate::data::write_boot;
 use crate::environment::Environments;
+use crate::interpreter::Finder;
 use crate::link::{self, Link};
 use crate::news::News;
+use crate::nodejs::NodeJs;
 use crate::packages::Packages;
 use crate::payloads::Transfers;
 use crate::prepared::PreparedWorker;
 use crate::provider::{Programs, Settings, Shared, preflight};
-use crate::pump::{Identity, Inbox, Parts, Pump, offer_containers};
+use crate::pump::{self, Identity, Inbox, Parts, Pump};
+use crate::python::Python;
 use crate::tls::{self, JoinError};
 use crate::tries::TryDoor;
 
@@ -128,7 +131,7 @@ impl Worker {
         }
         let link = Link { env: link_env, controllers: options.controllers.clone(), events, client };
         env.spawn_vital("link", link.run());
-        find_python(&env, Arc::clone(&settings), news.clone(), clients.clone());
+        find_interpreters(&env, &settings, &news, &clients).await;
         let transfers = Transfers { env: env.clone(), client: clients };
         let supervisor = Arc::new(supervisor);
         let environments = Environments {
@@ -181,9 +184,7 @@ impl Worker {
         // Only warns, and nothing waits for it.
         drop(env.spawn("model preflight", preflight(shared.clone())));
         find_engine(&shared, &news, options.engine_patience).await;
-        if shared.settings.containers.is_available() {
-            offer_containers(&mut identity.inventory);
-        }
+        pump::label(&mut identity.inventory, &shared.settings);
         let (files, at, name) = (Arc::clone(&env.files), options.data_dir.clone(), options.node.clone());
         let written = env.spawn_blocking("write boot", move || write_boot(&*files, &at, &name, boot));
         // The pump sends the first hello.
@@ -279,27 +280,51 @@ fn trust(options: &Options, env: &Env) -> Result<Trust, StartError> {
     Trust::with(&pem).map_err(|error| failed(error.into()))
 }
 
-/// Runs in the background, because with a version manager this takes longer than the rest of the start; for the same reason it waits until
-/// the node is connected.
-fn find_python(
+/// Searches for Python and Node.js. A search runs in the background, because with a version manager it takes longer than the rest of the
+/// start; for the same reason it waits until the node is connected. Where there is no program to ask, that is known at once.
+async fn find_interpreters(
     env: &Env,
-    settings: Arc<Settings>,
-    news: mpsc::Sender<News>,
-    mut clients: watch::Receiver<Option<link::Client>>,
+    settings: &Arc<Settings>,
+    news: &mpsc::Sender<News>,
+    clients: &watch::Receiver<Option<link::Client>>,
 ) {
-    let own = env.clone();
-    drop(env.spawn("find python", async move {
-        // Without any, the search ends soon, mostly before the first hello, which then says so; otherwise a second hello does.
-        if settings.python.is_installed() && clients.wait_for(Option::is_some).await.is_err() {
+    find(env, ("Python", python), settings, (news, clients)).await;
+    find(env, ("Node.js", nodejs), settings, (news, clients)).await;
+}
+
+fn python(settings: &Settings) -> &Finder<Python> {
+    &settings.python
+}
+
+fn nodejs(settings: &Settings) -> &Finder<NodeJs> {
+    &settings.nodejs
+}
+
+async fn find<T: Send + Sync + 'static>(
+    env: &Env,
+    (name, finder): (&'static str, fn(&Settings) -> &Finder<T>),
+    settings: &Arc<Settings>,
+    (news, clients): (&mpsc::Sender<News>, &watch::Receiver<Option<link::Client>>),
+) {
+    let (own, settings, news, mut clients) = (env.clone(), Arc::clone(settings), news.clone(), clients.clone());
+    let is_installed = finder(&settings).is_installed();
+    let search = async move {
+        if is_installed && clients.wait_for(Option::is_some).await.is_err() {
             return;
         }
-        let found = own.spawn_blocking("find python", move || settings.python.get().map(|_| ()).map_err(str::to_owned));
+        let found =
+            own.spawn_blocking("find interpreter", move || finder(&settings).get().map(|_| ()).map_err(str::to_owned));
         if let Ok(Err(why)) = found.join().await {
-            warn!("{why}: jobs of Python agents run on other nodes");
+            warn!("{why}: jobs of {name} agents run on other nodes");
             // Nobody must know if the pump has ended.
-            let _ = news.send(News::NoPython).await;
+            let _ = news.send(News::NoInterpreter).await;
         }
-    }));
+    };
+    if is_installed {
+        drop(env.spawn("find interpreter", search));
+    } else {
+        search.await;
+    }
 }
 
 /// How often a node without a container engine looks for one: it may be installed or started after the worker.

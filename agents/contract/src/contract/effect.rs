@@ -8,7 +8,7 @@ use super::ProviderKind;
 use crate::violation::escaped;
 use crate::warning::Warning;
 
-use ProviderKind::{Chain, Exec, Graph, Llm, LokiAgent, Mcp, Python};
+use ProviderKind::{Chain, Exec, Graph, Llm, LokiAgent, Mcp, Node, Python};
 
 /// What happens to a key.
 #[derive(Debug, Clone, Copy)]
@@ -24,11 +24,13 @@ enum Effect {
 use Effect::{Always, For, Never};
 
 /// The kinds that take a place on a node.
-const ON_NODES: &[ProviderKind] = &[Python, Exec, Llm, Graph, LokiAgent, Mcp];
+const ON_NODES: &[ProviderKind] = &[Python, Node, Exec, Llm, Graph, LokiAgent, Mcp];
 /// The kinds with processes of their own, also those of tools and scripts.
-const PROCESSES: &[ProviderKind] = &[Python, Exec, Graph, LokiAgent];
-/// The kinds whose jobs call models; agents in Python can ask for their tier.
-const MODELS: &[ProviderKind] = &[Python, Llm, Graph, LokiAgent];
+const PROCESSES: &[ProviderKind] = &[Python, Node, Exec, Graph, LokiAgent];
+/// The kinds whose program is the author's.
+const PROGRAMS: &[ProviderKind] = &[Python, Node, Exec];
+/// The kinds whose jobs call models; agents in Python and of Node.js can ask for their tier.
+const MODELS: &[ProviderKind] = &[Python, Node, Llm, Graph, LokiAgent];
 
 /// The keys, as pointers below `/agent`; `*` is an item of a list. What is below a key without a row has its row.
 const KEYS: &[(Effect, &[&str])] = &[
@@ -126,7 +128,7 @@ const KEYS: &[(Effect, &[&str])] = &[
             "permissions/max_cpu_seconds",
         ],
     ),
-    (For(&[Python, Exec]), &["permissions/isolation", "permissions/container_image"]),
+    (For(PROGRAMS), &["permissions/isolation", "permissions/container_image", "durable", "replay"]),
     (Never("requires.spawn_agents decides"), &["permissions/spawn"]),
 ];
 
@@ -175,7 +177,10 @@ fn is_default(key: &str, value: &Value) -> bool {
         Value::Bool(flag) => *flag == (key == "model/override_allowed"),
         Value::Array(items) => items.is_empty(),
         Value::Object(members) => members.is_empty(),
-        Value::String(text) => text.is_empty() || key == "permissions/isolation" && text == "process",
+        Value::String(text) => {
+            text.is_empty()
+                || matches!((key, text.as_str()), ("permissions/isolation", "process") | ("replay", "normal"))
+        }
         Value::Number(_) => false,
     }
 }
@@ -243,7 +248,7 @@ mod tests {
             /agent/provider/max_tokens: has no effect for the provider exec; it counts for llm, normal
             /agent/provider/session: has no effect for the provider exec; it counts for normal
             /agent/model/override_allowed: has no effect; the caller of a job never chooses its model
-            /agent/model/name: has no effect for the provider exec; it counts for python, llm, graph, normal
+            /agent/model/name: has no effect for the provider exec; it counts for python, node, llm, graph, normal
             /agent/requires/memory: has no effect; no cluster has a shared memory
             /agent/requires/knowledge: has no effect; no cluster has a knowledge base
             /agent/permissions/spawn: has no effect; requires.spawn_agents decides

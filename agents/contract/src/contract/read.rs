@@ -8,7 +8,8 @@ use serde_json::{Value, json};
 use super::members::{Conversions, Members};
 use super::{
     Contract, ContractError, Dependency, ExecMode, Expose, Hardware, KeyLimits, Knowledge, Llm, Mcp, Model,
-    Permissions, Provider, ProviderKind, RateLimit, RequiredServer, Requires, Retry, StatedLimits, effect, keys,
+    Permissions, Provider, ProviderKind, RateLimit, Replay, RequiredServer, Requires, Retry, StatedLimits, durable,
+    effect, keys,
 };
 use crate::document::{Wrapped, told};
 use crate::python;
@@ -62,12 +63,14 @@ pub(super) fn contract(document: Document) -> Result<Contract, ContractError> {
     };
     let mut conversions = Conversions::default();
     let mut contract = typed(&agent, name, version, &mut conversions);
+    durable::check(&contract, &mut conversions);
     conversions.violations.iter_mut().for_each(|violation| document.name_foreign(violation));
     if !conversions.violations.is_empty() {
         return Err(ContractError::Conversion { violations: conversions.violations });
     }
     contract.warnings = keys::unknown(RULES.schema(), value);
     contract.warnings.extend(effect::without(value, contract.provider.kind));
+    contract.warnings.extend(durable::without_effect(&contract));
     Ok(contract)
 }
 
@@ -191,6 +194,8 @@ fn typed(agent: &Members<'_>, name: AgentName, version: Version, conversions: &m
         stated_limits: stated_limits(*agent),
         provider: provider(*agent, conversions),
         execution_timeout: conversions.seconds(*agent, "/agent", "execution_timeout").unwrap_or(60.0),
+        durable: agent.flag("durable", false),
+        replay: Replay::read(*agent),
         effects: text_of("effects").map(|word| match word {
             "pure" => Effects::Pure,
             "reconcilable" => Effects::Reconcilable,
@@ -358,6 +363,7 @@ fn provider(agent: Members<'_>, conversions: &mut Conversions) -> Provider {
     let kind = word.map_or_else(|| provider.text("type", "python"), str::to_owned);
     Provider {
         kind: match kind.as_str() {
+            "node" => ProviderKind::Node,
             "exec" => ProviderKind::Exec,
             "llm" => ProviderKind::Llm,
             "graph" => ProviderKind::Graph,

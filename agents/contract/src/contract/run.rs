@@ -53,18 +53,23 @@ impl Contract {
 
     /// What its jobs need of a node. That it runs containers is a label of the node: a node without them must not get the job.
     fn demand(&self) -> Demand {
-        let (place, python) = (self.provider.kind.place(), self.needs_python());
-        let mut demand = Demand { place, python, ..self.hardware.demand() };
+        let mut demand = Demand {
+            place: self.provider.kind.place(),
+            python: self.needs_python(),
+            nodejs: self.needs_nodejs(),
+            ..self.hardware.demand()
+        };
         if self.needs_container() {
             demand.labels.entry(Self::CONTAINER.to_owned()).or_insert_with(|| Self::AVAILABLE.to_owned());
         }
         demand
     }
 
-    /// Whether its jobs call models of the namespace. Programs in Python do if the contract states one: others have no use for its key.
+    /// Whether its jobs call models of the namespace. Programs in Python and of Node.js do if the contract states one: others have no use
+    /// for its key.
     pub fn calls_models(&self) -> bool {
-        self.provider.kind.has_models()
-            || (self.provider.kind == ProviderKind::Python && self.kind == AgentKind::Agent && self.states_model)
+        let can_call = matches!(self.provider.kind, ProviderKind::Python | ProviderKind::Node);
+        self.provider.kind.has_models() || (can_call && self.kind == AgentKind::Agent && self.states_model)
     }
 
     /// The label of nodes that run agents in containers.
@@ -75,12 +80,17 @@ impl Contract {
     /// Whether its jobs run in a container.
     pub fn needs_container(&self) -> bool {
         self.permissions.isolation == "container"
-            && matches!(self.provider.kind, ProviderKind::Python | ProviderKind::Exec)
+            && matches!(self.provider.kind, ProviderKind::Python | ProviderKind::Node | ProviderKind::Exec)
     }
 
     /// Whether a node needs a Python interpreter for its jobs. In a container, the image has one.
     pub fn needs_python(&self) -> bool {
         self.provider.kind == ProviderKind::Python && self.permissions.isolation != "container"
+    }
+
+    /// Whether a node needs Node.js for its jobs. In a container, the image has one.
+    pub fn needs_nodejs(&self) -> bool {
+        self.provider.kind == ProviderKind::Node && self.permissions.isolation != "container"
     }
 
     /// The names of the secrets, each once.
@@ -165,6 +175,7 @@ impl Hardware {
             node: NodeId::new(&self.node_affinity).ok(),
             place: Place::Process,
             python: false,
+            nodejs: false,
         }
     }
 }

@@ -80,7 +80,7 @@ fn people_are_told_what_was_probably_meant() {
         /agent/provider/type "lml" is no provider; did you mean "llm"?
         /agent/effects "onse" is not possible here; did you mean "once"?
         /agent/model/preference "cheap" is not possible here, only "fast", "balanced", "powerful"
-        /agent/provider "xyzzy" is no provider, only "python", "exec", "llm", "graph", "normal"
+        /agent/provider "xyzzy" is no provider, only "python", "node", "exec", "llm", "graph", "normal"
         /agent "version" is required; "verison" is not known here
         /agent/provider/command 'run.sh' is not of type 'array'
         /agent/version '1' does not match '^\\d+\\.\\d+\\.\\d+$'

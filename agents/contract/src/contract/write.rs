@@ -3,7 +3,9 @@
 use atlas_types::{AgentKind, Effects};
 use serde_json::{Map, Value, json};
 
-use super::{Contract, ExecMode, Expose, Hardware, KeyLimits, Mcp, Permissions, Provider, RateLimit, RequiredServer};
+use super::{
+    Contract, ExecMode, Expose, Hardware, KeyLimits, Mcp, Permissions, Provider, RateLimit, Replay, RequiredServer,
+};
 
 impl Contract {
     /// The contract as JSON, in one fixed order of members.
@@ -42,6 +44,9 @@ impl Contract {
             "provider": provider(&self.provider),
             "execution_timeout": self.execution_timeout,
         });
+        set(&mut contract, "durable", self.durable.then_some(Value::Bool(true)));
+        let replay = (self.replay != Replay::Normal).then(|| Value::from(self.replay.as_str()));
+        set(&mut contract, "replay", replay);
         let effects = self.effects.map(|effects| match effects {
             Effects::Pure => "pure",
             Effects::Idempotent => "idempotent",

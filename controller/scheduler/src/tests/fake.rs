@@ -482,6 +482,7 @@ pub(super) fn job(name: &str, words: &[&str]) -> Job {
             ("label", value) => demand.labels.extend([pair(value)]),
             ("llm", _) => demand.place = Place::Llm,
             ("python", _) => demand.python = true,
+            ("node.js", _) => demand.nodejs = true,
             ("pin", value) => demand.node = Some(value.parse().expect("a node name")),
             _ => panic!("no such property of a job: {word}"),
         }

@@ -44,6 +44,26 @@ fn a_python_agent_needs_python() {
 }
 
 #[test]
+fn a_node_agent_needs_node() {
+    check(
+        "node n1 places=2 label=node:none; node n2 places=1; job j1 node.js; job j2 node.js; job j3 python; plan; why j2",
+        expect![[r#"
+            j1 on n2: cores=0 mem=0
+            j3 on n1: cores=0 mem=0
+            j2 waiting for capacity on 2 nodes: 1 without Node.js, 1 no free concurrency permit; closest is "n1": needs Node.js, has none
+        "#]],
+    );
+    check(
+        "node n1 places=1 label=node:none; job j1 node.js; why j1; starts j1; plan",
+        expect![[r#"
+            j1 no registered worker can run it: Node.js; closest is "n1": needs Node.js, has none
+            j1 starts if another worker joins with: Node.js
+            j1 never: Node.js
+        "#]],
+    );
+}
+
+#[test]
 fn an_operators_label_counts_in_place_of_the_workers() {
     check(
         "node n1 places=1 label=zone:eu given=zone:us; node n2 places=1 down given=zone:eu; job j1 label=zone:us; job j2 \

@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use atlas_api::types::{self, of};
 use atlas_model::NanoDollars;
-use atlas_service::{Caller, Decision, Error, ForkRequest, JobQuery, Set, Shown, StepQuery, Submission, View};
+use atlas_service::{
+    Caller, Decision, Error, ForkRequest, JobQuery, RetryRequest, Set, Shown, StepQuery, Submission, View,
+};
 use atlas_types::{AgentName, JobStatus, LABELS_MAX, Micros, QuestionRule, SubmitJob, Timestamp};
 use bytes::Bytes;
 use http::StatusCode;
@@ -215,10 +217,16 @@ pub(crate) async fn receipt(door: &HttpDoor, caller: &Caller, request: &Request,
 
 /// `POST /api/jobs/{id}/retry`: runs an ended job again, as a new one; with `?resume=true` from its recorded steps on.
 pub(crate) async fn retry(door: &HttpDoor, caller: &Caller, request: &Request, id: &str) -> Answer {
-    let resume = request.query().flag("resume")?;
+    let query = request.query();
+    let questions = query.filled("questions").map(|rule| question_rule(&rule)).transpose()?;
+    let retry = RetryRequest { resume: query.flag("resume")?, questions, request_id: caller.request_id.clone() };
     let id = door.service.job_id(caller, id).await?;
-    let new = door.service.retry(caller, id, resume, caller.request_id.clone()).await?;
+    let new = door.service.retry(caller, id, retry).await?;
     Ok(answer::body(StatusCode::CREATED, &types::Id { id: new.to_string() }))
+}
+
+fn question_rule(text: &str) -> Result<QuestionRule, Problem> {
+    text.parse().map_err(|why| Problem::malformed(format!("'questions': {why}")))
 }
 
 /// `POST /api/jobs/{id}/erase`: erases what was sent to and made by an ended job.
@@ -365,9 +373,7 @@ pub(crate) fn read_submission(body: &Bytes) -> Result<(Submission, Vec<String>),
     }
     if let Some(rule) = members.get("questions") {
         let rule: Option<String> = read(rule, "'questions' must be a string")?;
-        let rule = rule
-            .map(|rule| rule.parse::<QuestionRule>().map_err(|why| Problem::malformed(format!("'questions': {why}"))));
-        submission.questions = rule.transpose()?.unwrap_or_default();
+        submission.questions = rule.map(|rule| question_rule(&rule)).transpose()?.unwrap_or_default();
     }
     let known: Vec<&str> = of::<types::Submission>().members().collect();
     Ok((submission, members.without(&known)))

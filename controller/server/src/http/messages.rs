@@ -2,7 +2,7 @@
 
 use atlas_api::types::SentMessage;
 use atlas_service::{Caller, NewMessage};
-use atlas_types::{MessageId, StepKey};
+use atlas_types::{Channel, MessageId, StepKey};
 use bytes::Bytes;
 use http::StatusCode;
 use serde_json::value::RawValue;
@@ -11,7 +11,7 @@ use super::HttpDoor;
 use super::answer::{self, Answer, Problem};
 use super::request::Request;
 
-/// `{"message": …}` with an `id` and the question that it `answers`, if it has these.
+/// `{"message": …}` with an `id`, the question that it `answers` and a `channel`, if it has these.
 pub(crate) async fn send(door: &HttpDoor, caller: &Caller, request: &mut Request, id: &str) -> Answer {
     let body = request.json_text(door, door.limits.body_bytes_max).await?;
     let message = read_message(&body)?;
@@ -30,12 +30,16 @@ fn read_message(body: &[u8]) -> Result<NewMessage, Problem> {
         id: Option<String>,
         #[serde(default)]
         answers: Option<String>,
+        #[serde(default)]
+        channel: Option<String>,
     }
     let read: Members<'_> = serde_json::from_slice(body).map_err(|error| Problem::malformed(error.to_string()))?;
     let id =
         read.id.as_deref().map(MessageId::new).transpose().map_err(|error| Problem::malformed(error.to_string()))?;
     let answers = read.answers.as_deref().map(key).transpose()?;
-    Ok(NewMessage { id, answers, body: Bytes::copy_from_slice(read.message.get().as_bytes()) })
+    let channel = read.channel.as_deref().map(Channel::new).transpose();
+    let channel = channel.map_err(|error| Problem::malformed(error.to_string()))?;
+    Ok(NewMessage { id, answers, channel, body: Bytes::copy_from_slice(read.message.get().as_bytes()) })
 }
 
 /// The key of a question: 32 hexadecimal digits.
@@ -58,10 +62,15 @@ mod tests {
         assert_eq!((&full.body[..], full.id.as_ref().map(MessageId::as_str)), (&br#"{"a": 1}"#[..], Some("m1")));
         assert_eq!(full.answers, Some(StepKey(std::array::from_fn(|at| at as u8))));
         assert!(read(r#"{"message": null}"#).is_some_and(|message| message.id.is_none() && message.answers.is_none()));
+        let named = |channel: &str| read(&format!(r#"{{"message": 1, "channel": "{channel}"}}"#))?.channel;
+        assert_eq!(named("approvals/a b").as_ref().map(Channel::as_str), Some("approvals/a b"));
+        assert_eq!([named(&"x".repeat(128)).is_some(), named(&"x".repeat(129)).is_some()], [true, false]);
         for wrong in [
             "{}",
             r#"{"id": "m1"}"#,
             r#"{"message": 1, "id": ""}"#,
+            r#"{"message": 1, "channel": ""}"#,
+            r#"{"message": 1, "channel": "a\nb"}"#,
             r#"{"message": 1, "answers": "00"}"#,
             r#"{"message": 1, "answers": "+00102030405060708090a0b0c0d0e0f"}"#,
             r#"{"message": 1, "x": 2}"#,

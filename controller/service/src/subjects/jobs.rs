@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use atlas_jobs::{Decision, ForkRequest, NewMessage, Recipient, Submission, Submitted};
+use atlas_jobs::{Decision, ForkRequest, NewMessage, Recipient, RetryRequest, Submission, Submitted};
 use atlas_state::State;
-use atlas_types::{Attachments, Job, JobId, JobStatus, MessageId, RequestId, SecretText};
+use atlas_types::{Attachments, Job, JobId, JobStatus, MessageId, SecretText};
 use atlas_vault::Withheld;
 
 use crate::{BearerRefused, Bearers, Caller, Error, Service};
@@ -22,14 +22,8 @@ impl Service {
     }
 
     /// Runs an ended job again, as a new job. One that resumes has the recorded steps of the ended job.
-    pub async fn retry(
-        &self,
-        caller: &Caller,
-        id: JobId,
-        resume: bool,
-        request_id: Option<RequestId>,
-    ) -> Result<JobId, Error> {
-        self.shared.jobs.retry(caller, id, resume, request_id).await
+    pub async fn retry(&self, caller: &Caller, id: JobId, retry: RetryRequest) -> Result<JobId, Error> {
+        self.shared.jobs.retry(caller, id, retry).await
     }
 
     /// Begins a new job with the first steps of a job that is in the state, whether it has ended or not.

@@ -71,7 +71,7 @@ impl Service {
         };
         let body = json!({"from": name_in_team(job), "content": call.text("message")}).to_string();
         let id = MessageId::new(&format!("team-{key}")).map_err(Error::from)?;
-        let message = NewMessage { id: Some(id), answers: None, body: Bytes::from(body) };
+        let message = NewMessage { id: Some(id), answers: None, channel: None, body: Bytes::from(body) };
         match self.shared.jobs.send_message_for(&call.caller, receiver, message).await {
             // One that has finished, and was not collected yet, does not read it any more.
             Ok(_) | Err(Error::WrongStatus { .. }) => {

@@ -26,6 +26,7 @@ pub(super) fn apply(command: &DeliverMessage, change: &mut Change<'_>) -> Result
     let message = Arc::new(Message {
         id: command.id.clone(),
         answers: command.answers,
+        channel: command.channel.clone(),
         payload: command.payload.clone(),
         from: change.origin.principal.clone(),
         at: change.at,
@@ -54,7 +55,7 @@ fn is_repeat(inbox: &Inbox, command: &DeliverMessage) -> Result<bool, Rejection>
     let Some(known) = inbox.messages.iter().find(|message| message.id == command.id) else {
         return Ok(inbox.read_ids.contains(&command.id));
     };
-    let same = (&known.payload, known.answers) == (&command.payload, command.answers);
+    let same = (&known.payload, known.answers, &known.channel) == (&command.payload, command.answers, &command.channel);
     if same { Ok(true) } else { Err(Rejection::MessageConflict { message: command.id.clone() }) }
 }
 
@@ -137,10 +138,11 @@ mod tests {
     #[test]
     fn a_job_gets_messages_until_it_ends() {
         check(
-            "level 6; agent a; node n1; job j1; job j2 -- send j1 a; send j1 a payload=2; send j1 b ns=other; send j9 a; grant j1 n1; send j1 b; inbox j1;
+            "level 6; agent a; node n1; job j1; job j2 -- send j1 a; send j1 a payload=2; send j1 a channel=x; send j1 b ns=other; send j9 a; grant j1 n1; send j1 b; inbox j1;
             complete j1; inbox j1; send j1 c; cancel j2; send j2 a",
             expect![[r#"
                 j1 message 0: a
+                ! the inbox has another message with the id "a"
                 ! the inbox has another message with the id "a"
                 ! no such job: j1
                 ! no such job: ?

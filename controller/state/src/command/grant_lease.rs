@@ -415,6 +415,14 @@ mod tests {
             "#]],
         );
         check(
+            "level 6; agent a nodejs=true; node n1 labels=node:none; node n2 labels=node:none; job j1 -- grant j1 n1; label n2 node=22; grant j1 n2",
+            expect![[r#"
+                ! the placement does not fit
+                node n2 epoch 1 Ready node=22
+                j1 Granted pending→running on n2 token 1 attempt 1
+            "#]],
+        );
+        check(
             "agent a devices=/dev/x; node n1; node n2 devices=/dev/x; job j1 -- grant j1 n1; grant j1 n2",
             expect![[r#"
                 ! the placement does not fit

@@ -38,6 +38,7 @@ pub(super) fn apply(command: &RetryJob, change: &mut Change<'_>) -> Result<Outco
         request_id: origin.request_id.clone(),
         trace: origin.trace,
         // One that resumes has the steps that the fork began with.
+        questions: command.questions.clone().unwrap_or_else(|| job.questions.clone()),
         fork: if journal.is_some() { job.fork.clone() } else { begun_anew(job) },
         ..again(job, command.id)
     };
@@ -84,6 +85,14 @@ mod tests {
                 j2: pending Queued attempt 0
             "#]],
         );
+    }
+
+    #[test]
+    fn a_retry_has_the_rule_for_questions_of_the_ended_job_or_its_own() {
+        let mut run = Run::new();
+        run.prepare("level 6; agent a; node n1; job j1 questions=answer:x; grant j1 n1; fail j1; retry j1 j2; retry j1 j3 questions=wait");
+        let rule = |name: &str| run.state.job(run.job_id(name)).map(|job| job.questions.to_string());
+        assert_eq!([rule("j2").as_deref(), rule("j3").as_deref()], [Some("answer:x"), Some("wait")]);
     }
 
     #[test]

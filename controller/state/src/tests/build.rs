@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use atlas_types::{
     AgentKind, AgentPin, Allocation, AnswerQuestion, Architecture, AskQuestion, BootId, CancelJob, CancelRun,
-    CarriedEnd, CarryJob, ClusterConfig, Command, CompleteJob, ConfigureCluster, ConsultOrchestrator, Cordon,
+    CarriedEnd, CarryJob, Channel, ClusterConfig, Command, CompleteJob, ConfigureCluster, ConsultOrchestrator, Cordon,
     CreateJoinToken, Decider, DeleteAgent, DeleteObject, DeliverMessage, Demand, DeprecateAgent, Digest, DrainNode,
     Effects, EndCarried, ErasePayloads, EventSeq, Expect, ExpireQuestion, FailJob, FailPending, Failure, FailureKind,
     FencingToken, FoldSteps, ForkJob, ForsakeChild, Gpu, GpuShare, GrantLease, Inventory, JobId, JoinKind, JoinMember,
@@ -228,7 +228,9 @@ fn job_command(run: &Run, words: &Words<'_>) -> Command {
         "wake" => Command::WakeJob(WakeJob { job }),
         "resolve" => Command::ResolveJob(ResolveJob { job, resolution: resolution(words) }),
         "retry" => {
-            Command::RetryJob(RetryJob { job, id: run.job_id(words.word(2)), resume: words.or("resume", false) })
+            let questions = words.text("questions").map(|rule| rule.parse().expect("a rule"));
+            let (id, resume) = (run.job_id(words.word(2)), words.or("resume", false));
+            Command::RetryJob(RetryJob { job, id, resume, questions })
         }
         "fork" => Command::ForkJob(ForkJob {
             job,
@@ -261,6 +263,7 @@ fn job_command(run: &Run, words: &Words<'_>) -> Command {
             job,
             id: MessageId::new(words.word(2)).expect("a name"),
             answers: words.get("answers").map(|key| StepKey([key; 16])),
+            channel: words.text("channel").map(|text| Channel::new(&text).expect("a name")),
             payload: match words.get("artifact") {
                 Some(byte) => artifact(byte),
                 None => payload(words, "payload", "1"),
@@ -309,11 +312,12 @@ fn park(run: &Run, job: JobId, node: NodeId, token: FencingToken, words: &Words<
     }
 }
 
-/// `s`, `m` and `t` stand for the first step, a model call and a round of tools.
+/// `s`, `m`, `t` and `c` stand for the first step, a model call, a round of tools and a step of a program.
 fn step(kind: &str, words: &Words<'_>) -> Arc<Step> {
     let kind = match kind {
         "s" => StepKind::Start,
         "m" => StepKind::Model,
+        "c" => StepKind::Code,
         _ => StepKind::Tools,
     };
     let outcome = Payload::inline(&vec![b' '; words.or("bytes", 2)]);
@@ -400,6 +404,7 @@ fn demand(words: &Words<'_>) -> Demand {
         node: words.text("on").map(node),
         place: place(words),
         python: words.or("python", false),
+        nodejs: words.or("nodejs", false),
     }
 }
 

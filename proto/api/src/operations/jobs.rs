@@ -225,6 +225,12 @@ pub(super) const OPERATIONS: &[Operation] = &[
     post(Jobs::RetryJob.id(), OWN_OR_CONTROL, "/api/jobs/{id}/retry", "Runs an ended job again as a new job.")
         .takes(&[
             word("resume", &["true", "false"], "`true` copies the recorded steps, which the new job does not repeat"),
+            query(
+                "questions",
+                Kind::Text,
+                "what happens to the questions of the new job: `fail`, `wait`, or `answer:` and a text; defaults to what happens to those of \
+                 the ended one",
+            ),
             IDEMPOTENCY_KEY,
         ])
         .answers(&[created("the new job is queued", &[Content::json::<Id>()])])

@@ -242,7 +242,7 @@ pub struct JobStep {
     /// its number, from 0
     pub step: u64,
     /// what it records
-    #[schemars(extend("enum" = ["start", "model", "tools", "child", "sleep", "question", "intent", "effect"]))]
+    #[schemars(extend("enum" = ["start", "model", "tools", "child", "sleep", "question", "intent", "effect", "code"]))]
     pub kind: String,
     /// hash of what was asked, 32 hexadecimal digits
     pub key: String,
@@ -356,6 +356,10 @@ pub struct JobMessage {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "String", regex(pattern = r"^[0-9a-f]{32}$"))]
     pub answers: Option<String>,
+    /// what it is about: a durable program can wait for the next message of a channel; no control characters
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "String", length(min = 1, max = 128))]
+    pub channel: Option<String>,
 }
 
 /// Result of a message.

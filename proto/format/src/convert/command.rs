@@ -154,7 +154,15 @@ table! { "fail_pending": FailPending = FailPending { job = job_id, failure = fai
 table! { "cancel_job": CancelJob = CancelJob { job = job_id, running = running } }
 table! { "lose_lease": LoseLease = LoseLease { job = job_id, token = fencing_token } }
 table! { "wake_job": WakeJob = WakeJob { job = job_id } }
-table! { "retry_job": RetryJob = RetryJob { job = job_id, id = new_job_id, resume = resume } }
+table! {
+    "retry_job": RetryJob = RetryJob {
+        job = job_id,
+        id = new_job_id,
+        resume = resume,
+        questions = questions,
+    }
+}
+
 table! { "erase_payloads": ErasePayloads = ErasePayloads { job = job_id } }
 table! { "sink_ack": SinkAck = SinkAck { member = member_id, event_seq = event_seq } }
 table! { "prune_jobs": PruneJobs = PruneJobs { voters = voter_ids, event_seq = event_seq, limit = limit } }
@@ -224,6 +232,7 @@ table! {
         job = job_id,
         id = message_id,
         answers = answers via EmptyIsNone,
+        channel = channel,
         payload = payload,
     }
 }

@@ -84,6 +84,7 @@ table! {
         node = node_id,
         place = place,
         python = python,
+        nodejs = nodejs,
     }
 }
 

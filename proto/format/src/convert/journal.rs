@@ -15,6 +15,7 @@ enum_field!(StepKind, proto::StepKind, {
     Question = Question,
     Intent = Intent,
     Effect = Effect,
+    Code = Code,
 });
 
 table! {

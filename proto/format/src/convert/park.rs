@@ -56,6 +56,7 @@ table! {
     "inbox_message": Message = InboxMessage {
         id = message_id,
         answers = answers via EmptyIsNone,
+        channel = channel,
         payload = payload,
         from = principal,
         at = at_us,

@@ -139,3 +139,14 @@ impl Field<Option<proto::QuestionRule>> for QuestionRule {
         })
     }
 }
+
+/// As text, where the rule of most jobs is not the one that is left out.
+impl Field<String> for QuestionRule {
+    fn write(&self) -> String {
+        self.to_string()
+    }
+
+    fn read(field: &'static str, stored: String) -> Result<Self, FormatError> {
+        stored.parse().map_err(|_| FormatError::Text { field })
+    }
+}

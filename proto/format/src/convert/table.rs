@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use atlas_types::{
-    AgentName, Attempt, BootId, ClusterTime, Digest, EventSeq, FencingToken, JobId, MemberId, MessageId, Micros,
-    Namespace, NodeEpoch, NodeId, ObjectKind, ObjectName, Principal, QuestionId, RequestId, RunId, Seq, StepKey,
-    Timestamp,
+    AgentName, Attempt, BootId, Channel, ClusterTime, Digest, EventSeq, FencingToken, JobId, MemberId, MessageId,
+    Micros, Namespace, NodeEpoch, NodeId, ObjectKind, ObjectName, Principal, QuestionId, RequestId, RunId, Seq,
+    StepKey, Timestamp,
 };
 
 use super::{fixed, labels_in, labels_out, name};
@@ -198,7 +198,7 @@ macro_rules! names {
         }
     )*};
 }
-names!(AgentName, MessageId, Namespace, NodeId, ObjectKind, ObjectName, Principal, RequestId);
+names!(AgentName, Channel, MessageId, Namespace, NodeId, ObjectKind, ObjectName, Principal, RequestId);
 
 impl<const N: usize> Field<Vec<u8>> for [u8; N] {
     fn write(&self) -> Vec<u8> {

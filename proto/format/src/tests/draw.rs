@@ -155,6 +155,7 @@ samples! {
     StepKey: |draw| Self(draw.value()),
     Timestamp: |draw| Self(draw.value()),
     AgentName: |draw| draw.agent_name(),
+    Channel: |draw| draw.channel(),
     MessageId: |draw| draw.message_id(),
     Namespace: |draw| draw.namespace(),
     NodeId: |draw| draw.node_id(),

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use crate::{
-    AgentPin, Allocation, Failure, FencingToken, JobId, NodeEpoch, NodeId, ObjectName, Payload, Spawner, Step,
-    StepUsage, Usage,
+    AgentPin, Allocation, Failure, FencingToken, JobId, NodeEpoch, NodeId, ObjectName, Payload, QuestionRule, Spawner,
+    Step, StepUsage, Usage,
 };
 
 /// Gives one node the right to run one attempt of a pending job. The token is the state's next `grant_seq`.
@@ -118,6 +118,8 @@ pub struct RetryJob {
     pub id: JobId,
     /// The new job continues after the recorded steps of the ended one.
     pub resume: bool,
+    /// What happens to the new job's questions to people; none for what happens to those of the ended one.
+    pub questions: Option<QuestionRule>,
 }
 
 /// Erases what was sent to and made by ended jobs: inputs, outputs, logs, steps, texts of errors, metadata. A job keeps

@@ -1,6 +1,6 @@
 //! Commands about jobs that hold no lease while they wait.
 
-use crate::{FencingToken, JobId, MessageId, Micros, NodeId, Payload, StepKey, Wait};
+use crate::{Channel, FencingToken, JobId, MessageId, Micros, NodeId, Payload, StepKey, Wait};
 
 /// Ends the lease of a journaled job that waits. The job continues after its recorded steps, on any node, once a wait is over.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,6 +29,8 @@ pub struct DeliverMessage {
     pub id: MessageId,
     /// The question that it answers: the key of the step that asks.
     pub answers: Option<StepKey>,
+    /// What it is about.
+    pub channel: Option<Channel>,
     /// What it says, JSON, at most [`crate::INLINE_BYTES_MAX`] bytes.
     pub payload: Payload,
 }

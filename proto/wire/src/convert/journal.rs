@@ -227,6 +227,7 @@ fn kind_out(kind: StepKind) -> pb::StepKind {
         StepKind::Question => pb::StepKind::Question,
         StepKind::Intent => pb::StepKind::Intent,
         StepKind::Effect => pb::StepKind::Effect,
+        StepKind::Code => pb::StepKind::Code,
     }
 }
 
@@ -241,6 +242,7 @@ fn kind_in(found: i32) -> Result<StepKind, ConvertError> {
         pb::StepKind::Question => StepKind::Question,
         pb::StepKind::Intent => StepKind::Intent,
         pb::StepKind::Effect => StepKind::Effect,
+        pb::StepKind::Code => StepKind::Code,
     };
     Ok(kind)
 }

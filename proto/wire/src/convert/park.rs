@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use atlas_types::{
-    FencingToken, INBOX_BYTES_MAX, INBOX_MESSAGES_MAX, JobId, Mail, Message, MessageId, Park, ParkResult, Principal,
-    QuestionId, StepKey, WAITS_MAX, Wait,
+    Channel, FencingToken, INBOX_BYTES_MAX, INBOX_MESSAGES_MAX, JobId, Mail, Message, MessageId, Park, ParkResult,
+    Principal, QuestionId, StepKey, WAITS_MAX, Wait,
 };
 use bytes::Bytes;
 
@@ -104,6 +104,7 @@ impl From<&Mail> for pb::Mail {
         let message = |message: &Arc<Message>| pb::InboxMessage {
             id: message.id.to_string(),
             answers: message.answers.map(key_out).unwrap_or_default(),
+            channel: message.channel.as_ref().map(Channel::to_string),
             payload: Some(message.payload.clone().into()),
             principal: message.from.to_string(),
             at: Some(timestamp_out(message.at)),
@@ -125,10 +126,12 @@ impl TryFrom<pb::Mail> for Mail {
 }
 
 fn message_in(message: pb::InboxMessage) -> Result<Arc<Message>, ConvertError> {
+    let channel = message.channel.as_deref().map(|text| name("inbox_message.channel", text, Channel::new));
     let answers = (!message.answers.is_empty()).then(|| key_in("inbox_message.answers", &message.answers));
     Ok(Arc::new(Message {
         id: name("inbox_message.id", &message.id, MessageId::new)?,
         answers: answers.transpose()?,
+        channel: channel.transpose()?,
         payload: required("inbox_message.payload", message.payload)?.try_into()?,
         from: name("inbox_message.principal", &message.principal, Principal::new)?,
         at: timestamp_in("inbox_message.at", message.at)?,

@@ -5,11 +5,12 @@ use std::sync::Arc;
 
 use atlas_types::{
     AgentName, Allocation, Architecture, AssignedJournal, Assignment, Attachment, Attachments, Attempt, BootId,
-    ClusterTime, Delta, Digest, Failure, FailureKind, FencingToken, Fold, Gpu, GpuShare, HandBack, HandBackDeadline,
-    HeldLease, INLINE_BYTES_MAX, Inventory, JobId, Journal, Level, Mail, Message, MessageId, Micros, Namespace,
-    NodeEpoch, NodeId, Park, ParkResult, Payload, PayloadBody, Place, Principal, Report, ReportKind, ReportResult,
-    Reservation, SecretText, Spawn, SpawnEnd, SpawnRule, SpawnStep, Spawner, Step, StepKey, StepKind, StepUsage,
-    StepsResult, StreamEvent, StreamKind, Timestamp, ToolEnd, ToolRequest, TraceContext, Usage, Version, Wait,
+    Channel, ClusterTime, Delta, Digest, Failure, FailureKind, FencingToken, Fold, Gpu, GpuShare, HandBack,
+    HandBackDeadline, HeldLease, INLINE_BYTES_MAX, Inventory, JobId, Journal, Level, Mail, Message, MessageId, Micros,
+    Namespace, NodeEpoch, NodeId, Park, ParkResult, Payload, PayloadBody, Place, Principal, Report, ReportKind,
+    ReportResult, Reservation, SecretText, Spawn, SpawnEnd, SpawnRule, SpawnStep, Spawner, Step, StepKey, StepKind,
+    StepUsage, StepsResult, StreamEvent, StreamKind, Timestamp, ToolEnd, ToolRequest, TraceContext, Usage, Version,
+    Wait,
 };
 use expect_test::{Expect, expect};
 use proptest::prelude::*;
@@ -85,6 +86,7 @@ fn mail() -> Mail {
     let message = |(id, answers): (&str, Option<StepKey>)| {
         Arc::new(Message {
             id: MessageId::new(id).expect("a name"),
+            channel: answers.map(|_| Channel::new("approvals").expect("a name")),
             answers,
             payload: Payload::inline(b"{}"),
             from: Principal::local(),

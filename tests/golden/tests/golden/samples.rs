@@ -57,6 +57,7 @@ pub(crate) fn spec() -> RunSpec {
             node: Some(node()),
             place: Place::Process,
             python: false,
+            nodejs: false,
         },
         effects: Effects::Once,
         max_attempts: 3,

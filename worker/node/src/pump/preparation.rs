@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use atlas_slots::{AttemptEnd, Input};
-use atlas_types::{Assignment, Failure, FailureKind, FencingToken, Micros, Payload, PayloadBody, ReportKind, Usage};
+use atlas_types::{
+    Assignment, Demand, Failure, FailureKind, FencingToken, Micros, Payload, PayloadBody, ReportKind, Usage,
+};
 use serde_json::value::RawValue;
 use tracing::warn;
 
@@ -14,7 +16,7 @@ use crate::environment::EnvironmentError;
 use crate::news::{News, Unprepared};
 use crate::packages::{PackageError, Packages};
 use crate::payloads::{TransferError, Transfers};
-use crate::preparing::Preparing;
+use crate::preparing::{Preparing, Untold};
 use crate::texts::bounded;
 
 impl Pump {
@@ -97,7 +99,11 @@ impl Pump {
     pub(super) fn fetch(&mut self, assignment: Box<Assignment>) {
         let token = assignment.token;
         self.spool.open(assignment.job, assignment.attempt, token);
-        let untold = (!self.told_of_python(token)).then(|| Arc::clone(&self.shared.settings));
+        let untold = Untold {
+            settings: Arc::clone(&self.shared.settings),
+            python: !self.told_of(Demand::PYTHON, token),
+            nodejs: !self.told_of(Demand::NODE, token),
+        };
         let (env, news) = (self.env.clone(), self.news.clone());
         let preparing = Preparing::new(env, news, token, self.prepare_timeout, untold);
         let (packages, transfers, news) = (self.packages.clone(), self.transfers.clone(), self.news.clone());
@@ -138,14 +144,12 @@ async fn prepare(
     let agent = agent.await.map_err(|error| match &error {
         PackageError::Fetch(cause) if cause.is_nodes_own() => give_back(cause),
         PackageError::CutShort | PackageError::Environment(EnvironmentError::CutShort) => give_back(&error),
-        PackageError::Environment(EnvironmentError::NoPython(_)) if preparing.is_untold() => give_back(&error),
+        PackageError::Environment(EnvironmentError::NoPython(_)) if preparing.is_python_untold() => give_back(&error),
         PackageError::Environment(_) => failed(FailureKind::Startup, "Pool error", &error),
         _ => failed(FailureKind::Internal, "Pool error", &error),
     })?;
-    if agent.contract.needs_python()
-        && let Some(why) = preparing.untold_lack().await
-    {
-        warn!("{why}: returning the lease of a Python agent");
+    if let Some(why) = preparing.untold_lack(&agent.contract).await {
+        warn!("{why}: returning the lease of an agent that needs it");
         return Err(Unprepared::GiveBack);
     }
     let load = |payload| preparing.slow("fetching the input", transfers.load(payload));

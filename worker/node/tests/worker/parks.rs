@@ -179,8 +179,8 @@ impl Scene {
 }
 
 fn message(id: &str) -> Arc<Message> {
-    let (answers, payload, from) = (None, Payload::inline(b"{\"ok\":true}"), Principal::local());
-    Arc::new(Message { id: MessageId::new(id).expect("a name"), answers, payload, from, at: Timestamp(5) })
+    let (answers, channel, payload, from) = (None, None, Payload::inline(b"{\"ok\":true}"), Principal::local());
+    Arc::new(Message { id: MessageId::new(id).expect("a name"), answers, channel, payload, from, at: Timestamp(5) })
 }
 
 fn mail(first: u64, ids: &[&str]) -> Mail {

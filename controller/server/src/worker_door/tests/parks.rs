@@ -18,7 +18,8 @@ fn park(number: u64, token: u64, waits: &[Wait], (journal_length, read): (u64, u
 
 fn message(id: &str) -> Command {
     let id = MessageId::new(id).expect("a name");
-    Command::DeliverMessage(DeliverMessage { job: JobId(7), id, answers: None, payload: Payload::inline(b"1") })
+    let payload = Payload::inline(b"1");
+    Command::DeliverMessage(DeliverMessage { job: JobId(7), id, answers: None, channel: None, payload })
 }
 
 fn mail_of(mail: &Mail) -> (u64, Vec<&str>) {

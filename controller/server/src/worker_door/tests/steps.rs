@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use atlas_format::encode_steps;
-use atlas_service::{Caller, Consistency, ForkRequest, StepQuery};
+use atlas_service::{Caller, Consistency, ForkRequest, RetryRequest, StepQuery};
 use atlas_types::{
     ClusterConfig, Command, ConfigureCluster, Door, FencingToken, Fold, JobId, LoseLease, Payload, PayloadBody,
     RequestId, Step, StepKey, StepKind, StepUsage,
@@ -185,7 +185,10 @@ async fn a_retry_that_resumes_is_granted_with_the_steps_of_the_ended_job() {
     assert_eq!(worker.hears().await, "report 1 Applied");
     let (service, caller) = (cluster.controller.service(), Caller::anonymous(Door::Http));
     for (resume, expected) in [(true, 2), (false, 0)] {
-        let new = service.retry(&caller, JobId(7), resume, None).await.expect("a new job");
+        let new = service
+            .retry(&caller, JobId(7), RetryRequest { resume, ..RetryRequest::default() })
+            .await
+            .expect("a new job");
         let ToWorker::Grant(assignment) = worker.frame().await else { panic!("no grant") };
         assert_eq!(assignment.job, new);
         assert_eq!(assignment.journal.expect("a journal").journal.steps.len(), expected);

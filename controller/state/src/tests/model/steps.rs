@@ -181,7 +181,8 @@ impl Step {
             }
             Self::Wake { job } => Command::WakeJob(WakeJob { job: id(nth(state, job)) }),
             Self::Retry { job, id: new } => {
-                Command::RetryJob(RetryJob { job: id(nth(state, job)), id: JobId(new), resume: new.is_multiple_of(2) })
+                let (resume, questions) = (new.is_multiple_of(2), None);
+                Command::RetryJob(RetryJob { job: id(nth(state, job)), id: JobId(new), resume, questions })
             }
             Self::Fork { job, id: new, steps } => {
                 let job = id(nth(state, job));

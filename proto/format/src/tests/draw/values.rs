@@ -189,6 +189,10 @@ impl Draw {
         MessageId::new(self.pick(&["m1", "0190-def"])).expect("a name")
     }
 
+    pub(super) fn channel(&mut self) -> Channel {
+        Channel::new(self.pick(&["approvals", "a/b .."])).expect("a name")
+    }
+
     pub(super) fn object_kind(&mut self) -> ObjectKind {
         let word = self.pick(&["namespace", "webhook", "later-kind"]);
         ObjectKind::new(word).expect("a word")

@@ -10,6 +10,7 @@ fn name(command: &Command) -> &'static str {
         Command::RegisterAgent(RegisterAgent { spec, .. }) if spec.spawns => "register_agent_spawns",
         Command::RegisterAgent(RegisterAgent { spec, .. }) if !spec.requires.is_empty() => "register_agent_requires",
         Command::RegisterAgent(RegisterAgent { spec, .. }) if spec.demand.place == Place::Llm => "register_agent_llm",
+        Command::RegisterAgent(RegisterAgent { spec, .. }) if spec.demand.nodejs => "register_agent_node",
         Command::RegisterAgent(RegisterAgent { spec, .. }) if spec.demand.python => "register_agent_python",
         Command::RegisterAgent(RegisterAgent { spec, .. }) if !spec.other_models.is_empty() => {
             "register_agent_other_models"
@@ -56,6 +57,7 @@ fn name(command: &Command) -> &'static str {
         Command::CancelJob(_) => "cancel_job",
         Command::LoseLease(_) => "lose_lease",
         Command::WakeJob(_) => "wake_job",
+        Command::RetryJob(RetryJob { questions: Some(_), .. }) => "retry_job_questions",
         Command::RetryJob(RetryJob { resume: true, .. }) => "retry_job_resume",
         Command::RetryJob(_) => "retry_job",
         Command::ForkJob(ForkJob { model: Some(_), .. }) => "fork_job_model",
@@ -74,10 +76,14 @@ fn name(command: &Command) -> &'static str {
         Command::RevokeJoinToken(_) => "revoke_join_token",
         Command::JoinMember(_) => "join_member",
         Command::ForsakeChild(_) => "forsake_child",
+        Command::RecordSteps(RecordSteps { steps, .. }) if steps.iter().any(|step| step.kind == StepKind::Code) => {
+            "record_steps_code"
+        }
         Command::RecordSteps(_) => "record_steps",
         Command::FoldSteps(_) => "fold_steps",
         Command::ParkJob(ParkJob { read: 0, .. }) => "park_job",
         Command::ParkJob(_) => "park_job_read",
+        Command::DeliverMessage(DeliverMessage { channel: Some(_), .. }) => "deliver_message_channel",
         Command::DeliverMessage(_) => "deliver_message",
         Command::AskQuestion(_) => "ask_question",
         Command::AnswerQuestion(_) => "answer_question",
@@ -115,7 +121,7 @@ fn name(command: &Command) -> &'static str {
 }
 
 /// How many names there are.
-const NAMES: usize = 100;
+const NAMES: usize = 104;
 
 /// One command of each kind, with its name.
 pub(crate) fn commands() -> Vec<(&'static str, Command)> {
@@ -171,8 +177,9 @@ pub(crate) fn commands() -> Vec<(&'static str, Command)> {
         Command::CancelJob(CancelJob { job, running: true }),
         Command::LoseLease(LoseLease { job, token }),
         Command::WakeJob(WakeJob { job }),
-        Command::RetryJob(RetryJob { job, id: JobId(8), resume: false }),
-        Command::RetryJob(RetryJob { job, id: JobId(8), resume: true }),
+        Command::RetryJob(RetryJob { job, id: JobId(8), resume: false, questions: None }),
+        Command::RetryJob(RetryJob { job, id: JobId(8), resume: true, questions: None }),
+        Command::RetryJob(RetryJob { job, id: JobId(8), resume: true, questions: Some(QuestionRule::Wait) }),
         Command::ForkJob(ForkJob {
             job,
             id: JobId(8),
@@ -210,6 +217,18 @@ pub(crate) fn commands() -> Vec<(&'static str, Command)> {
         }),
         Command::ErasePayloads(ErasePayloads { job: Some(job) }),
         Command::RecordSteps(RecordSteps { job, node: node(), token, from: 2, steps: journal().steps }),
+        Command::RecordSteps(RecordSteps {
+            job,
+            node: node(),
+            token,
+            from: 2,
+            steps: vec![Arc::new(Step {
+                kind: StepKind::Code,
+                key: StepKey([0x44; 16]),
+                outcome: Payload::inline(br#"{"call":"step:charge:00:1","name":"charge","at_us":5,"value":7}"#),
+                usage: StepUsage::default(),
+            })],
+        }),
         Command::ReserveBudget(ReserveBudget {
             job,
             node: node(),
@@ -239,6 +258,14 @@ pub(crate) fn commands() -> Vec<(&'static str, Command)> {
             job,
             id: MessageId::new("m1").expect("a name"),
             answers: Some(StepKey([0x33; 16])),
+            channel: None,
+            payload: Payload::inline(b"true"),
+        }),
+        Command::DeliverMessage(DeliverMessage {
+            job,
+            id: MessageId::new("m2").expect("a name"),
+            answers: None,
+            channel: Some(Channel::new("approvals").expect("a name")),
             payload: Payload::inline(b"true"),
         }),
         Command::PutObject(PutObject {
@@ -408,6 +435,10 @@ pub(crate) fn commands() -> Vec<(&'static str, Command)> {
         Command::RegisterAgent(RegisterAgent { immutable: true, ..register_agent(spec()) }),
         Command::RegisterAgent(register_agent(RunSpec {
             demand: Demand { python: true, ..Demand::default() },
+            ..spec()
+        })),
+        Command::RegisterAgent(register_agent(RunSpec {
+            demand: Demand { nodejs: true, ..Demand::default() },
             ..spec()
         })),
         Command::ResumeAgent(ResumeAgent { name: agent(), version: VERSION }),

@@ -179,6 +179,7 @@ pub(crate) fn inbox() -> Inbox {
     let message = Message {
         id: id("m2"),
         answers: Some(StepKey([0x33; 16])),
+        channel: None,
         payload: Payload::inline(b"true"),
         from: Principal::local(),
         at: AT,
