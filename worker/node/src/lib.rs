@@ -34,6 +34,7 @@ mod python;
 mod readiness;
 mod results;
 mod sandbox;
+mod sdk;
 mod secrets;
 mod slot;
 mod texts;

@@ -16,7 +16,8 @@ use crate::folder;
 use crate::nodejs::NodeJs;
 use crate::process::{Supervisor, SupervisorError, SupervisorProgram};
 use crate::provider::{Containers, Settings};
-use crate::python::{Python, unpack_sdk};
+use crate::python::Python;
+use crate::sdk;
 use crate::results::{Earlier, Results};
 use crate::sandbox::{SandboxMode, Sandboxes};
 use crate::worker::PASSED;
@@ -54,7 +55,7 @@ impl PreparedWorker {
         let boot = BootId(env.entropy.u128());
         let data = open_data(&options, &env).await?;
         let data_dir = options.data_dir.clone();
-        let sdk = env.spawn_blocking("sdk", move || unpack_sdk(&data_dir)).join().await;
+        let sdk = env.spawn_blocking("sdk", move || sdk::unpack(&data_dir)).join().await;
         let sdk = sdk.unwrap_or_else(|_| Err(std::io::ErrorKind::Interrupted.into()));
         let path = || options.data_dir.clone();
         let sdk = sdk.map_err(|source| StartError::DataDir { path: path(), source })?;

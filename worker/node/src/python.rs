@@ -1,11 +1,7 @@
-//! Python on this node: the interpreter, and the location of our `atlas` package.
+//! Python on this node.
 
 use std::fs::File;
-use std::io;
 use std::path::{Path, PathBuf};
-
-use rust_embed::RustEmbed;
-use sha2::{Digest as _, Sha256};
 
 use crate::interpreter::{self, Finder};
 
@@ -73,42 +69,6 @@ fn read(printed: &[u8]) -> Option<Python> {
     program.is_absolute().then_some(Python { program, version, patch })
 }
 
-/// Our pure-Python package, compiled in.
-#[derive(RustEmbed)]
-#[folder = "../../agents/sdk/python"]
-struct Sdk;
-
-/// Writes the package under `data_dir`, once per version, and returns the directory for `PYTHONPATH`.
-pub(crate) fn unpack_sdk(data_dir: &Path) -> io::Result<PathBuf> {
-    // The build directory may contain caches of an interpreter.
-    let mut names: Vec<_> = Sdk::iter().filter(|name| name.ends_with(".py")).collect();
-    names.sort();
-    let mut hasher = Sha256::new();
-    for name in &names {
-        let file = Sdk::get(name).ok_or(io::ErrorKind::NotFound)?;
-        hasher.update(name.as_bytes());
-        hasher.update(file.metadata.sha256_hash());
-    }
-    let version: String = hasher.finalize().iter().take(8).map(|byte| format!("{byte:02x}")).collect();
-    let directory = data_dir.join("sdk").join(version);
-    if directory.is_dir() {
-        return Ok(directory);
-    }
-    // Written under a temporary name and renamed, because another worker may do the same in this directory at the same
-    // time.
-    let temporary = data_dir.join("sdk").join(format!(".{}.tmp", std::process::id()));
-    for name in &names {
-        let path = temporary.join(name.as_ref());
-        std::fs::create_dir_all(path.parent().unwrap_or(&temporary))?;
-        std::fs::write(path, Sdk::get(name).ok_or(io::ErrorKind::NotFound)?.data)?;
-    }
-    match std::fs::rename(&temporary, &directory) {
-        Err(_) if directory.is_dir() => std::fs::remove_dir_all(&temporary)?,
-        other => other?,
-    }
-    Ok(directory)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -119,15 +79,5 @@ mod tests {
         assert_eq!(read(b"pyenv: python3.13: command not found\n"), None);
         let program = PathBuf::from("/opt/my python/bin/python3");
         assert_eq!(read(b"3 13 2 /opt/my python/bin/python3\n"), Some(Python { program, version: (3, 13), patch: 2 }));
-    }
-
-    #[test]
-    fn the_package_is_written_once() {
-        let dir = tempfile::tempdir().expect("temporary directory");
-        let sdk = unpack_sdk(dir.path()).expect("writable");
-        assert!(sdk.join("atlas/runtime/base.py").is_file());
-        assert!(sdk.join("atlas/_host.py").is_file());
-        assert!(sdk.join("atlas/mediation/analyzer.py").is_file());
-        assert_eq!(unpack_sdk(dir.path()).expect("there already"), sdk);
     }
 }
