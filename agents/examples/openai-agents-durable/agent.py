@@ -1,6 +1,6 @@
 """An agent of the OpenAI Agents SDK whose model calls go through the job and whose tools are steps.
 
-The job's model takes and gives texts, so the adapter asks it for one JSON object: an answer, or a call of a tool.
+The job's model takes and gives texts, so the adapter asks it for one JSON object: an answer, or a tool call.
 """
 
 import json

@@ -1,6 +1,6 @@
 """An agent of Pydantic AI whose model calls go through the job and whose tools are steps.
 
-The job's model takes and gives texts, so the adapter asks it for one JSON object: an answer, or a call of a tool. Ids that the package
+The job's model takes and gives texts, so the adapter asks it for one JSON object: an answer, or a tool call. Ids that the package
 draws by chance are left out of what is asked, because they differ in each attempt.
 """
 

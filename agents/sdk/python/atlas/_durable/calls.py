@@ -189,7 +189,7 @@ class Calls:
         return lambda port: self._end(port, {**frame, "tool": str(name), "input": input_data})
 
     def model(self, asked):
-        """A call of the model of the job: `{data}` or `{error}`."""
+        """A model call of the job: `{data}` or `{error}`."""
         self._check("model")
         frame = self._head("model", "", asked, identity.given([asked.get("prompt")], {}), caller())
         return lambda port: self._end(port, {**frame, "input": asked})
