@@ -218,6 +218,9 @@ fn after_failure(job: &Job) -> String {
                 "let it wait for an answer: atlasctl run {agent} --questions wait   or give one: --questions answer:TEXT"
             )
         }
+        Some("E3017") => {
+            format!("let it ask whether the step happened: atlasctl job retry --resume --questions wait {id}")
+        }
         Some("E3202") => {
             "list models: atlasctl model list   or add one: atlasctl model add NAME --provider PROVIDER --name ID"
                 .to_owned()
@@ -339,6 +342,7 @@ mod tests {
         let all = [
             told("there is no model \"x\"", Some("E3202"), "laptop"),
             told("E3044: the job asks a question and nobody is there to answer: Which?", None, "laptop"),
+            told("E3017: step \"charge\" (agent.py:31) is in doubt", None, "laptop"),
             told("E2112: bob rejected the job", None, ""),
             told("5 is no number", None, "laptop"),
             told("Insufficient hardware for hello: GPU", None, ""),
@@ -349,6 +353,8 @@ mod tests {
             list models: atlasctl model list   or add one: atlasctl model add NAME --provider PROVIDER --name ID
             error[E3044]: the job asks a question and nobody is there to answer: Which?
             let it wait for an answer: atlasctl run hello --questions wait   or give one: --questions answer:TEXT
+            error[E3017]: step "charge" (agent.py:31) is in doubt
+            let it ask whether the step happened: atlasctl job retry --resume --questions wait job-4f3a09c1d27be685
             error[E2112]: bob rejected the job
             who was asked: atlasctl question list --all --job job-4f3a09c1d27be685
             error[E3101]: 5 is no number

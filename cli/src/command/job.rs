@@ -29,6 +29,7 @@ pub(crate) use explain::{Options as ExplainOptions, run as explain};
 pub(crate) use list::{Listing, Options as ListOptions, run as list, watch as watch_in_list};
 pub(crate) use logs::{Which as WhichLines, follow as follow_logs, line as log_line, of_job as logs};
 pub(crate) use pieces::{Piece, Printed, follow as follow_pieces};
+pub(crate) use retry::Options as RetryOptions;
 pub(crate) use show::show;
 
 use crate::command::question::{self, JobAnswer};

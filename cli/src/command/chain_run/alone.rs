@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use super::get;
 use crate::client::Client;
+use crate::command::job::RetryOptions;
 use crate::command::job::tree::{self, Tree};
 use crate::context::Context;
 use crate::exit::Exit;
@@ -71,7 +72,7 @@ pub(crate) async fn is_several(
 pub(crate) async fn retry(
     context: &Context,
     id: &str,
-    resume: bool,
+    options: &RetryOptions,
     of_job: impl AsyncFn(&str) -> Result<Exit, Failure>,
 ) -> Result<Exit, Failure> {
     let client = context.client()?;
@@ -85,9 +86,8 @@ pub(crate) async fn retry(
         let failure = Failure::new("E3005", Exit::Conflict, format!("{id} has not ended ({status})"));
         return Err(failure.with_next(format!("wait for it: atlasctl job wait {id}   or: atlasctl job cancel {id}")));
     }
-    if resume {
-        let failure = Failure::usage(format!("{id} is a run of a chain, which has no recorded steps to resume from"));
-        return Err(failure.with_next(format!("run it again from its first step: atlasctl job retry {id}")));
+    if let Some(refused) = options.refused_of_run(id) {
+        return Err(refused);
     }
     let value = client.post(&["api", "chains"], &[], &again(&run)).await?;
     let new = value["id"].as_str().ok_or_else(|| Failure::answer("a run is answered with an id"))?.to_owned();

@@ -23,6 +23,9 @@ pub(crate) struct Options {
     /// The message as text, which needs no quotation marks of JSON.
     #[arg(long, value_name = "TEXT", conflicts_with = "message")]
     text: Option<String>,
+    /// What the message is about: a durable program can wait for the next message of a channel.
+    #[arg(long, value_name = "CHANNEL")]
+    channel: Option<String>,
     /// Name of the message: the same name again delivers nothing.
     #[arg(long = "id", value_name = "NAME")]
     name: Option<String>,
@@ -44,6 +47,9 @@ pub(crate) async fn run(context: &Context, options: &Options) -> Result<Exit, Fa
     let mut body = json!({ "message": options.message()? });
     if let Some(name) = &options.name {
         body["id"] = json!(name);
+    }
+    if let Some(channel) = &options.channel {
+        body["channel"] = json!(channel);
     }
     let client = context.client()?;
     let mut job = options.id.clone();

@@ -53,21 +53,59 @@ fn steps(value: &Value) -> Result<Vec<JobStep>, Failure> {
 }
 
 fn table(value: &Value) -> Result<String, Failure> {
-    let mut table = Table::new(&["STEP", "KIND", "OUTCOME", "TOOK", "TOKENS IN", "TOKENS OUT", "COST"]);
-    for step in steps(value)? {
+    let steps = steps(value)?;
+    // Steps of other agents have no names, and few have errors.
+    let has_names = steps.iter().any(|step| name(step).is_some());
+    let has_errors = steps.iter().any(|step| error(step).is_some());
+    let head = [
+        ("STEP", true),
+        ("KIND", true),
+        ("NAME", has_names),
+        ("OUTCOME", true),
+        ("TOOK", true),
+        ("TOKENS IN", true),
+        ("TOKENS OUT", true),
+        ("COST", true),
+        ("ERROR", has_errors),
+    ];
+    let shown = |(head, is_shown): (&'static str, bool)| is_shown.then_some(head);
+    let mut table = Table::new(&head.into_iter().filter_map(shown).collect::<Vec<_>>());
+    for step in steps {
         let cost = if step.cost_usd > 0.0 { words::dollars(step.cost_usd) } else { String::new() };
         let tokens = |count: u64| if count > 0 { count.to_string() } else { String::new() };
-        table.row([
-            step.step.to_string(),
-            step.kind,
-            words::bytes(step.outcome_bytes),
-            words::milliseconds(step.duration_ms),
-            tokens(step.tokens_input),
-            tokens(step.tokens_output),
-            cost,
-        ]);
+        let (name, error) = (has_names.then(|| name(&step)), has_errors.then(|| error(&step)));
+        let cells = [
+            Some(step.step.to_string()),
+            Some(step.kind.clone()),
+            name.map(|name| words::short(name.unwrap_or_default(), NAME_CHARS)),
+            Some(words::bytes(step.outcome_bytes)),
+            Some(words::milliseconds(step.duration_ms)),
+            Some(tokens(step.tokens_input)),
+            Some(tokens(step.tokens_output)),
+            Some(cost),
+            error.map(|error| words::short(&error.unwrap_or_default(), ERROR_CHARS)),
+        ];
+        table.row(cells.into_iter().flatten());
     }
     Ok(table.text())
+}
+
+/// Most characters of a name, and of an error, in the table.
+const NAME_CHARS: usize = 40;
+const ERROR_CHARS: usize = 80;
+
+/// The name that a durable program gave its step. The outcomes of its calls have the call itself beside it.
+fn name(step: &JobStep) -> Option<&str> {
+    step.outcome.get("call")?;
+    step.outcome.get("name")?.as_str()
+}
+
+/// The error of a step of a durable program that failed.
+fn error(step: &JobStep) -> Option<String> {
+    name(step)?;
+    let error = step.outcome.get("error")?;
+    let [kind, text] = ["type", "text"].map(|member| error.get(member).and_then(Value::as_str).unwrap_or_default());
+    Some(if kind.is_empty() { text.to_owned() } else { format!("{kind}: {text}") })
 }
 
 #[cfg(test)]
@@ -92,5 +130,32 @@ mod tests {
             1     model  20.0 KiB  1.9 s  900        40          $0.0031
         "#]]
         .assert_eq(&table(&value).expect("steps"));
+    }
+
+    #[test]
+    fn steps_of_a_durable_program_have_names_and_errors() {
+        let step = |number: u64, kind: &str, outcome: Value| json!({"step": number, "kind": kind, "key": "00", "outcome": outcome, "outcome_bytes": 2, "duration_ms": 5.0});
+        let head = |name: &str| json!({"call": format!("step:{name}:00:1"), "name": name, "at_us": 5});
+        let with = |name: &str, member: &str, value: Value| {
+            let mut outcome = head(name);
+            outcome[member] = value;
+            outcome
+        };
+        let value = json!([
+            step(0, "start", json!({"name": "not a call"})),
+            step(1, "code", with("load", "value", json!([1, 2]))),
+            step(2, "code", with("charge", "error", json!({"type": "ValueError", "text": "no card\nsecond line"}))),
+            step(3, "sleep", Value::Null),
+        ]);
+        expect![[r#"
+            STEP  KIND   NAME    OUTCOME  TOOK  TOKENS IN  TOKENS OUT  COST  ERROR
+            0     start  -       2 B      5 ms  -          -           -     -
+            1     code   load    2 B      5 ms  -          -           -     -
+            2     code   charge  2 B      5 ms  -          -           -     ValueError: no card…
+            3     sleep  -       2 B      5 ms  -          -           -     -
+        "#]]
+        .assert_eq(&table(&value).expect("steps"));
+        let named = json!([step(1, "code", with("load", "value", json!(1)))]);
+        assert!(!table(&named).expect("steps").contains("ERROR"), "a column for errors that nobody has");
     }
 }
