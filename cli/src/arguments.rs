@@ -10,8 +10,8 @@ use clap::{Arg, CommandFactory, FromArgMatches, Parser, Subcommand};
 use crate::command::{
     agent, apply, audit, auth, chain, cluster, complete, completion, config, context, conversation, deploy, dev,
     dev_member, diff, docs, doctor, edit, event, explain_error, generic, graph, import, init, job, label, login, logs,
-    mcp, model, node, operator, orchestrator, peer, policy, question, run, secret, skill, test, top, trace, trigger,
-    wait,
+    mcp, model, node, operator, orchestrator, peer, policy, question, run, secret, skill, step, test, top, trace,
+    trigger, wait,
 };
 use crate::exit;
 use crate::globals::Globals;
@@ -196,6 +196,8 @@ pub(crate) enum Command {
     /// Settings of this program, in the configuration file.
     #[command(subcommand)]
     Config(config::Verb),
+    /// Makes a call of a durable program, in its script: a command that runs once, a wait, a question, a job.
+    Step(Box<step::Options>),
     /// Prints a completion script for a shell.
     Completion(completion::Options),
     /// The names that may stand at a place in a line, for the scripts that complete.

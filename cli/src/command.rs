@@ -41,6 +41,7 @@ pub(crate) mod question;
 pub(crate) mod run;
 pub(crate) mod secret;
 pub(crate) mod skill;
+pub(crate) mod step;
 pub(crate) mod test;
 pub(crate) mod top;
 pub(crate) mod trace;

@@ -6,8 +6,8 @@ use crate::arguments::{Arguments, Command};
 use crate::command::{
     agent, apply, audit, auth, chain, cluster, complete, completion, config, context, conversation, deploy, dev,
     dev_member, diff, docs, doctor, edit, event, explain_error, generic, graph, import, init, job, label, login, logs,
-    mcp, model, node, operator, orchestrator, peer, policy, question, run, secret, skill, test, top, trace, trigger,
-    version, wait,
+    mcp, model, node, operator, orchestrator, peer, policy, question, run, secret, skill, step, test, top, trace,
+    trigger, version, wait,
 };
 use crate::context::Context;
 use crate::exit::Exit;
@@ -75,6 +75,7 @@ pub(crate) fn run(context: &Context, command: Command) -> Result<Exit, Failure> 
         Command::Complete(options) => complete::run(context, &options, &LINE),
         Command::Completion(options) => completion::run(context, &options, Arguments::command()),
         Command::Docs(options) => docs::run(context, &options),
+        Command::Step(options) => step::run(&options),
         Command::Version => block_on(version::run(context)),
     }
 }

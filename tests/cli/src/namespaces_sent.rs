@@ -150,6 +150,7 @@ const OTHERS: &[&str] = &[
     "dev start",
     "init",
     "test",
+    "step",
     "node list",
     "node show",
     "node gpus",
