@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::sync::Arc;
 
 use atlas_allocation::ConcurrencyPermits;
-use atlas_scheduler::{Cluster, LeaseView, NodeView, Strategy};
+use atlas_scheduler::{Cluster, LeaseView, NodeView, Shape, Strategy};
 use atlas_state::{Class, NodeState, State};
 use atlas_types::{
     Circuit, ClusterTime, Demand, Digest, Job, JobStatus, Limit, LimitKey, Namespace, NodeId, Rate, Reason, Share, Turn,
@@ -39,6 +39,10 @@ impl Cluster for View<'_> {
 
     fn classes<'a>(&'a self, namespace: &'a Namespace) -> impl Iterator<Item = &'a Class> + 'a {
         self.0.classes_of(namespace)
+    }
+
+    fn shapes(&self) -> impl Iterator<Item = Shape<'_>> {
+        self.0.shapes().map(|(demand, depth, patient)| Shape { demand, depth: *depth, patient: *patient })
     }
 
     fn turn(&self, job: &Job) -> Turn {

@@ -83,6 +83,13 @@ impl<'a> Taken<'a> {
 
     /// Takes the resources for `demand` on a node. None if they are no longer free.
     fn take(&mut self, demand: &Demand, depth: u32, view: NodeView<'a>) -> Option<Allocation> {
+        let allocation = self.fit(demand, depth, view)?;
+        self.nodes.entry(&view.node.id).or_insert_with(|| view.free.clone()).take(&allocation, depth);
+        Some(allocation)
+    }
+
+    /// What `demand` would take of a node.
+    fn fit(&self, demand: &Demand, depth: u32, view: NodeView<'_>) -> Option<Allocation> {
         if self.away.is_some_and(|away| away.contains(&view.node.id)) {
             return None;
         }
@@ -90,9 +97,7 @@ impl<'a> Taken<'a> {
         if view.node.circuit.wants_probe() && self.nodes.contains_key(&view.node.id) {
             return None;
         }
-        let allocation = allocate(demand, depth, NodeView { node: view.node, free: self.free(view) })?;
-        self.nodes.entry(&view.node.id).or_insert_with(|| view.free.clone()).take(&allocation, depth);
-        Some(allocation)
+        allocate(demand, depth, NodeView { node: view.node, free: self.free(view) })
     }
 }
 
@@ -140,6 +145,14 @@ impl<'a> Choice<'a> {
             _ => Box::new(std::iter::empty()),
         };
         Self { demand, depth, lending: lending.peekable(), warm: BTreeMap::new(), cold }
+    }
+
+    /// Whether a node has room, with a choice that has not been asked before. Warm nodes are among the others.
+    pub(crate) fn has_room(self, taken: &Taken<'a>) -> bool {
+        let nodes = match self.cold {
+            Cold::Pack(nodes) | Cold::Spread { fresh: nodes, .. } => nodes,
+        };
+        self.lending.chain(nodes).any(|view| taken.fit(self.demand, self.depth, view).is_some())
     }
 
     /// Chooses the node and the allocation for one more job of `digest`, and counts them in `taken`.

@@ -29,6 +29,9 @@ pub trait Cluster {
     /// The classes of a namespace that have a waiting job, ordered by the turn of their first job.
     fn classes<'a>(&'a self, namespace: &'a Namespace) -> impl Iterator<Item = &'a Self::Class> + 'a;
 
+    /// What the classes ask, each shape once.
+    fn shapes(&self) -> impl Iterator<Item = Shape<'_>>;
+
     /// The turn of a job in its namespace.
     fn turn(&self, job: &Job) -> Turn;
 
@@ -91,6 +94,16 @@ pub trait Cluster {
             None => self.capable(demand).any(|view| could_ever(demand, view.node)),
         }
     }
+}
+
+/// What decides whether a node has room for the jobs of a class.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Shape<'a> {
+    pub demand: &'a Demand,
+    /// How deep the jobs were spawned.
+    pub depth: u32,
+    /// They wait even if no node could ever run them.
+    pub patient: bool,
 }
 
 /// A node and its free resources.

@@ -19,12 +19,13 @@ mod describe;
 mod explain;
 mod fit;
 mod plan;
+mod room;
 #[cfg(test)]
 mod tests;
 mod what_if;
 
 pub use change::{Ask, Change, Counterfactual, Ineligibility, More};
-pub use cluster::{Cluster, LeaseView, NodeView};
+pub use cluster::{Cluster, LeaseView, NodeView, Shape};
 pub use counterfactual::counterfactuals;
 pub use describe::{describe, describe_fully};
 pub use explain::{Brief, Closest, WaitExplanation, Why, brief, explain, lacking};

@@ -7,7 +7,8 @@ use std::iter::Peekable;
 use atlas_types::{AgentName, Demand, GrantLease, Job, JobId, Limit, Namespace, NodeId, Share, Turn};
 
 use crate::choice::{Choice, Taken};
-use crate::cluster::Cluster;
+use crate::cluster::{Cluster, Shape};
+use crate::room::Room;
 
 /// How a node is chosen among those with room but without a warm slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -63,7 +64,7 @@ pub fn plan<C: Cluster>(cluster: &C, strategy: Strategy, budget: usize) -> Plan 
 /// [`plan`], with no placement on the nodes that are `away`.
 pub fn plan_without<C: Cluster>(cluster: &C, away: &BTreeSet<NodeId>, strategy: Strategy, budget: usize) -> Plan {
     let mut plan = Plan::default();
-    let mut taken = Taken::without(away);
+    let (mut taken, mut room) = (Taken::without(away), Room::default());
     let mut queues: Vec<Queue<'_>> = Vec::new();
     let mut order = BinaryHeap::new();
     let mut unopened = cluster.namespaces().peekable();
@@ -86,7 +87,7 @@ pub fn plan_without<C: Cluster>(cluster: &C, away: &BTreeSet<NodeId>, strategy: 
         }
         let queue = &mut queues[index];
         let Some(mut next) = queue.pop() else { continue };
-        let goes_on = match next.decide(cluster, strategy, &mut taken) {
+        let goes_on = match next.decide(cluster, strategy, (&mut taken, &mut room)) {
             Decision::Place(placement) => {
                 progress = progress.max(queue.share.progress);
                 queue.share = queue.share.after_start(cluster.weight(&placement.namespace), progress);
@@ -97,6 +98,7 @@ pub fn plan_without<C: Cluster>(cluster: &C, away: &BTreeSet<NodeId>, strategy: 
                 plan.never.push(never);
                 true
             }
+            Decision::SetAside if room.is_over(cluster, strategy, &taken) => return plan,
             Decision::SetAside => false,
         };
         queue.open.extend(if goes_on { next.advance(cluster) } else { None });
@@ -177,7 +179,12 @@ impl<'a> Next<'a> {
 
     /// Decides on the class's next job. If the job is set aside, so is the whole class, because all its jobs have the
     /// same demand.
-    fn decide<C: Cluster>(&mut self, cluster: &'a C, strategy: Strategy, taken: &mut Taken<'a>) -> Decision {
+    fn decide<C: Cluster>(
+        &mut self,
+        cluster: &'a C,
+        strategy: Strategy,
+        (taken, room): (&mut Taken<'a>, &mut Room<'a>),
+    ) -> Decision {
         let job = self.job;
         // A job without a version failed at submission and never waits for a node.
         let (Some(spec), Some(pin)) = (&job.spec, &job.pin) else { return Decision::SetAside };
@@ -192,6 +199,13 @@ impl<'a> Next<'a> {
         if limits.iter().any(|limit| taken.is_at(cluster, limit, depth)) {
             return Decision::SetAside;
         }
+        let shape = Shape { demand: &spec.demand, depth, patient: job.is_patient() };
+        let decided =
+            |never| if never { Decision::Never(self::never(cluster, job, &spec.demand)) } else { Decision::SetAside };
+        if let Some(never) = room.without(shape) {
+            self.never = never;
+            return decided(never);
+        }
         let choice = self.choice.get_or_insert_with(|| Choice::new(cluster, &spec.demand, depth, strategy));
         if let Some((node, allocation)) = choice.next(cluster, &pin.digest, taken) {
             limits.iter().for_each(|limit| taken.count(cluster, limit, depth));
@@ -200,8 +214,8 @@ impl<'a> Next<'a> {
             let (namespace, queue_seq) = (job.namespace.clone(), job.queue_seq);
             return Decision::Place(Placement { namespace, queue_seq, grant });
         }
-        self.never = !job.is_patient() && unsatisfiable(cluster, &spec.demand);
-        if self.never { Decision::Never(never(cluster, job, &spec.demand)) } else { Decision::SetAside }
+        self.never = room.has_none(cluster, shape);
+        decided(self.never)
     }
 }
 

@@ -7,7 +7,7 @@ mod sorts;
 
 use expect_test::{Expect, expect};
 
-use crate::{Strategy, counterfactuals, explain, plan};
+use crate::{Plan, Strategy, counterfactuals, explain, plan};
 use fake::Fake;
 
 /// Builds a cluster from sentences (see [`Fake::parse`]), then runs the queries `plan [BUDGET]`, `spread`, `why` and `starts`.
@@ -96,6 +96,21 @@ fn a_class_without_room_does_not_hold_the_others() {
             j1 waiting for capacity on 1 node: 1 too few cores; closest is "n1": needs 4 cores, has 1 of 4
         "#]],
     );
+}
+
+#[test]
+fn a_plan_without_room_does_not_walk_through_all_namespaces() {
+    let mut fake = Fake::default();
+    fake.parse("node n1 places=4 cores=4 mem=4");
+    for number in 0..240 {
+        fake.parse(&format!("job j{number} cores={} mem=1 ns=team-{}", 1 + number % 3, number / 3));
+    }
+    let plan = plan(&fake, Strategy::BinPack, 512);
+    assert!(!plan.placements.is_empty() && !plan.more);
+    // One of each namespace, to learn whose turn it is.
+    assert!(fake.opened.get() < 80 + 30, "{} of 240 classes", fake.opened.get());
+    plan.placements.iter().for_each(|placement| fake.place(&placement.grant));
+    assert_eq!(crate::plan(&fake, Strategy::BinPack, 512), Plan::default());
 }
 
 #[test]

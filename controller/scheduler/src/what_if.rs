@@ -12,7 +12,7 @@ use atlas_types::{
 };
 
 use crate::change::{Ask, Change, More};
-use crate::cluster::{Cluster, LeaseView, NodeView};
+use crate::cluster::{Cluster, LeaseView, NodeView, Shape};
 use crate::plan::{Strategy, plan};
 
 /// With more classes before the job, no plan is made, and the job is taken as not started.
@@ -385,6 +385,15 @@ impl<'c, C: Cluster> Cluster for WhatIf<'c, C> {
 
     fn classes<'a>(&'a self, namespace: &'a Namespace) -> impl Iterator<Item = &'a Self::Class> + 'a {
         self.line.iter().filter(move |(of, _)| of == namespace).flat_map(|(_, classes)| classes)
+    }
+
+    fn shapes(&self) -> impl Iterator<Item = Shape<'_>> {
+        let asked = self.job.spec.as_ref().map(|spec| Shape {
+            demand: &spec.demand,
+            depth: self.job.depth(),
+            patient: self.job.is_patient(),
+        });
+        self.base.shapes().chain(asked)
     }
 
     fn turn(&self, job: &Job) -> Turn {

@@ -38,6 +38,12 @@ impl State {
         self.index.waiting.of_namespace(namespace).map(|class| &**class)
     }
 
+    /// What the waiting classes ask of a node, how deep their jobs were spawned, and whether these wait even if no node could ever run them;
+    /// each only once.
+    pub fn shapes(&self) -> impl Iterator<Item = &(atlas_types::Demand, u32, bool)> {
+        self.index.waiting.shapes()
+    }
+
     /// The turn of a job in its namespace.
     pub fn turn(&self, job: &atlas_types::Job) -> Turn {
         self.index.waiting.turn(job)

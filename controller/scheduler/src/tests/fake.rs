@@ -1,5 +1,6 @@
 //! A cluster in plain maps without indexes: the reference for the real indexes.
 
+use std::cell::Cell;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -11,7 +12,7 @@ use atlas_types::{
     Rate, Reason, RunSpec, Share, Spawned, Timeouts, Timestamp, Turn,
 };
 
-use crate::{Cluster, LeaseView, NodeView, Strategy};
+use crate::{Cluster, LeaseView, NodeView, Shape, Strategy};
 
 const GB: u64 = 1 << 30;
 
@@ -41,6 +42,8 @@ pub(super) struct Fake {
     pub(super) full: BTreeMap<LimitKey, ClusterTime>,
     /// Of agents of the default namespace.
     pub(super) circuits: BTreeMap<AgentName, Circuit>,
+    /// How often a plan has opened a class.
+    pub(super) opened: Cell<usize>,
 }
 
 impl Fake {
@@ -283,11 +286,16 @@ impl Cluster for Fake {
         self.classes.iter().filter(move |(of, ..)| of == namespace)
     }
 
+    fn shapes(&self) -> impl Iterator<Item = Shape<'_>> {
+        self.classes.iter().map(|(_, demand, depth, _, patient, _)| Shape { demand, depth: *depth, patient: *patient })
+    }
+
     fn turn(&self, job: &Job) -> Turn {
         Turn::of(job, None)
     }
 
     fn waiting<'a>(&'a self, wanted: &'a Class) -> impl Iterator<Item = &'a Job> + 'a {
+        self.opened.set(self.opened.get() + 1);
         let mut jobs: Vec<&Job> = self.jobs.values().filter(|job| waits(job) && class(job) == *wanted).collect();
         jobs.sort_by_key(|job| (Reverse(job.priority), job.queue_seq));
         jobs.into_iter()

@@ -43,6 +43,8 @@ pub(crate) struct Waiting {
     classes: Map<Arc<Class>, Set<Turn>>,
     /// The first job's turn of each class.
     heads: Map<(Namespace, Turn), Arc<Class>>,
+    /// How many classes ask the same of a node: what they ask, how deep their jobs were spawned, and whether these are patient.
+    shapes: Map<(Demand, u32, bool), u32>,
     /// What a priority is worth in namespaces whose jobs age.
     aging: Map<Namespace, Micros>,
 }
@@ -77,6 +79,11 @@ impl Waiting {
     pub(crate) fn of_namespace<'a>(&'a self, namespace: &'a Namespace) -> impl Iterator<Item = &'a Arc<Class>> + 'a {
         let from = self.heads.range((namespace.clone(), Turn::FIRST)..);
         from.take_while(move |((of, _), _)| of == namespace).map(|(_, class)| class)
+    }
+
+    /// What the classes ask of a node, each only once.
+    pub(crate) fn shapes(&self) -> impl Iterator<Item = &(Demand, u32, bool)> {
+        self.shapes.keys()
     }
 
     /// How much a priority is worth in a namespace.
@@ -119,6 +126,7 @@ impl Waiting {
         let turn = self.turn(job);
         let Some((known, _)) = self.classes.get_key_value(&class) else {
             let class = Arc::new(class);
+            *self.shapes.entry(shape(&class)).or_default() += 1;
             self.heads.insert((job.namespace.clone(), turn), Arc::clone(&class));
             self.classes.insert(class, Set::unit(turn));
             return;
@@ -141,6 +149,12 @@ impl Waiting {
         let next = queue.get_min().copied();
         if next.is_none() {
             self.classes.remove(&class);
+            let shape = shape(&class);
+            let left = self.shapes.get(&shape).copied().unwrap_or_default();
+            match left.checked_sub(1).filter(|left| *left > 0) {
+                Some(left) => drop(self.shapes.insert(shape, left)),
+                None => drop(self.shapes.remove(&shape)),
+            }
         }
         if next.is_none_or(|next| turn < next)
             && let (Some(class), Some(next)) = (self.heads.remove(&(job.namespace.clone(), turn)), next)
@@ -148,6 +162,10 @@ impl Waiting {
             self.heads.insert((job.namespace.clone(), next), class);
         }
     }
+}
+
+fn shape(class: &Class) -> (Demand, u32, bool) {
+    (class.demand.clone(), class.depth, class.patient)
 }
 
 fn waits(job: &Job) -> bool {
