@@ -1,15 +1,18 @@
 //! The latest events, in memory.
 
 use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use atlas_types::{EventRecord, EventSeq};
+use atlas_types::{Event, EventRecord, EventSeq, JobId};
 use tokio::sync::watch;
 
 /// The latest events, in memory.
 pub struct EventLog {
     recent: Mutex<Recent>,
     latest: watch::Sender<EventSeq>,
+    /// The last event that erased others.
+    erased: AtomicU64,
     max: usize,
 }
 
@@ -20,11 +23,47 @@ struct Recent {
     floor: EventSeq,
 }
 
+impl Recent {
+    /// Forgets what an event erases: the events of one job, or all before it, because an event of a step does not tell its namespace. Readers
+    /// find the others in the history, where the same is erased.
+    fn erase(&mut self, by: EventSeq, job: Option<JobId>) {
+        let Some(job) = job else {
+            self.keep(|event| event.seq >= by);
+            self.floor = self.floor.max(EventSeq(by.0.saturating_sub(1)));
+            return;
+        };
+        self.keep(|event| event.seq >= by || job_of(&event.event) != Some(job));
+    }
+
+    /// The numbers of what is kept have gaps then. The last event is never in one: it is what erases, or comes after it.
+    fn keep(&mut self, kept: impl Fn(&EventRecord) -> bool) {
+        for batch in &mut self.batches {
+            if !batch.iter().all(&kept) {
+                *batch = batch.iter().filter(|event| kept(event)).cloned().collect();
+            }
+        }
+        self.batches.retain(|batch| !batch.is_empty());
+        self.count = self.batches.iter().map(|batch| batch.len()).sum();
+    }
+}
+
+/// The job whose data an event contains.
+fn job_of(event: &Event) -> Option<JobId> {
+    match event {
+        Event::Job { job, .. } => Some(job.id),
+        Event::QuestionAsked { question } | Event::QuestionEnded { question } => Some(question.job),
+        Event::StepsRecorded { job, .. } | Event::StepsFolded { job, .. } | Event::MessageDelivered { job, .. } => {
+            Some(*job)
+        }
+        _ => None,
+    }
+}
+
 impl EventLog {
     /// One after this event, with at most so many.
     pub fn new(through: EventSeq, max: usize) -> Self {
         let recent = Recent { batches: VecDeque::new(), count: 0, floor: through };
-        Self { recent: Mutex::new(recent), latest: watch::Sender::new(through), max }
+        Self { recent: Mutex::new(recent), latest: watch::Sender::new(through), erased: AtomicU64::new(0), max }
     }
 
     /// Adds the events of an entry.
@@ -44,7 +83,18 @@ impl EventLog {
             recent.count -= dropped.len();
             recent.floor = dropped.last().map_or(recent.floor, |event| event.seq);
         }
+        for event in events.iter() {
+            if let Event::Erased { job, .. } = &event.event {
+                recent.erase(event.seq, *job);
+                self.erased.fetch_max(event.seq.0, Ordering::Release);
+            }
+        }
         self.latest.send_replace(last.seq);
+    }
+
+    /// The last event that erased others; 0 if there was none. What was made of events that were read before it has to be forgotten.
+    pub fn erased(&self) -> EventSeq {
+        EventSeq(self.erased.load(Ordering::Acquire))
     }
 
     /// Empties the log after events were missed, because the events in memory would not be consecutive with the next
@@ -82,9 +132,14 @@ impl EventLog {
             return None;
         }
         let start = recent.batches.partition_point(|batch| batch.last().is_none_or(|last| last.seq <= after));
-        let through = EventSeq(after.0.saturating_add(limit as u64));
-        let batches = recent.batches.range(start..);
-        Some(batches.take_while(|batch| batch.first().is_some_and(|first| first.seq <= through)).cloned().collect())
+        // The numbers of events have gaps after an erasure, so they are counted. The first batch may have only one that comes later.
+        let mut left = limit.saturating_add(1);
+        let batches = recent.batches.range(start..).enumerate().take_while(|(place, batch)| {
+            let is_wanted = left > 0;
+            left = left.saturating_sub(if *place == 0 { 1 } else { batch.len() });
+            is_wanted
+        });
+        Some(batches.map(|(_, batch)| Arc::clone(batch)).collect())
     }
 
     /// True if the events after `after` are still in memory.
@@ -109,7 +164,7 @@ impl EventLog {
 
 #[cfg(test)]
 mod tests {
-    use atlas_types::{Event, Timestamp};
+    use atlas_types::{MessageId, Namespace, Timestamp};
 
     use super::*;
 
@@ -141,6 +196,41 @@ mod tests {
         check(&log, 9, 100, Some((&[], 9)));
         let odd = log.after(EventSeq(2), 4, |event| (event.seq.0 % 2 == 1).then_some(event.seq.0));
         assert_eq!(odd, Some((vec![3, 5], EventSeq(6))), "the cursor passes what is not picked");
+    }
+
+    fn delivered(seq: u64, job: u64) -> Arc<[EventRecord]> {
+        let message = MessageId::new("m1").expect("an id");
+        let event = Event::MessageDelivered { job: JobId(job), message, number: 0 };
+        [EventRecord { seq: EventSeq(seq), at: Timestamp(1), event }].into()
+    }
+
+    fn erasing(seq: u64, job: Option<u64>) -> Arc<[EventRecord]> {
+        let event = Event::Erased { namespace: Namespace::default_namespace(), job: job.map(JobId) };
+        [EventRecord { seq: EventSeq(seq), at: Timestamp(1), event }].into()
+    }
+
+    #[test]
+    fn events_of_an_erased_job_are_forgotten() {
+        let log = EventLog::new(EventSeq(0), 100);
+        for events in [delivered(1, 7), delivered(2, 8), delivered(3, 7)] {
+            log.push(&events);
+        }
+        assert_eq!(log.erased(), EventSeq(0));
+        log.push(&erasing(4, Some(7)));
+        log.push(&delivered(5, 7));
+        check(&log, 0, 100, Some((&[2, 4, 5], 5)));
+        check(&log, 2, 1, Some((&[4], 4)));
+        assert_eq!(log.erased(), EventSeq(4));
+    }
+
+    #[test]
+    fn all_events_before_the_erasure_of_a_namespace_are_forgotten() {
+        let log = EventLog::new(EventSeq(0), 100);
+        log.push(&batch(1..=3));
+        log.push(&erasing(4, None));
+        log.push(&batch(5..=6));
+        check(&log, 2, 100, None);
+        check(&log, 3, 100, Some((&[4, 5, 6], 6)));
     }
 
     #[test]

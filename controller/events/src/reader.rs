@@ -224,6 +224,11 @@ impl Reader {
         self.cursor
     }
 
+    /// The last event that erased others. What was made of events that were read before it has to be forgotten.
+    pub fn erased(&self) -> EventSeq {
+        self.events.log.erased()
+    }
+
     /// Continues after an event, because the changes until there are known.
     pub fn skip(&mut self, through: EventSeq) {
         self.cursor = self.cursor.max(through);

@@ -1,6 +1,7 @@
 //! What was sent to a job is erased at every controller, also at one that is away meanwhile and gets a snapshot or the log.
 
 use std::path::Path;
+use std::time::Duration;
 
 use atlas_package::pack;
 use serde_json::{Value, json};
@@ -43,12 +44,25 @@ fn found(folder: &Path, member: &Member) -> usize {
     bytes.windows(NAME.len()).filter(|found| *found == NAME.as_bytes()).count()
 }
 
+/// What a member tells of all that happened since it began: what comes within the pause after the first bytes.
+async fn told(member: &Member) -> String {
+    let client = reqwest::Client::builder().no_proxy().build().expect("a client");
+    let events = client.get(format!("http://{}/api/events?view=full", member.http));
+    let events = events.header("accept", "text/event-stream").header("last-event-id", "0");
+    let mut answer = events.send().await.expect("an answer");
+    let mut told = Vec::new();
+    while let Ok(Ok(Some(bytes))) = tokio::time::timeout(Duration::from_millis(500), answer.chunk()).await {
+        told.extend_from_slice(&bytes);
+    }
+    String::from_utf8_lossy(&told).into_owned()
+}
+
 async fn check_gone(folder: &Path, members: &[Member; 3], id: &str) {
     for member in members {
         eventually_async("it is erased there", async || {
             let job = get(member, &format!("/api/jobs/{id}?view=full")).await?;
             let is_erased = job["input_data"] == json!({}) && job["output_data"] == json!({});
-            let left = found(folder, member);
+            let left = found(folder, member) + told(member).await.matches(NAME).count();
             if is_erased && job["labels"]["atlas.erased"] == json!("true") && left == 0 {
                 Ok(())
             } else {
@@ -70,6 +84,13 @@ async fn what_was_sent_to_a_job_is_erased_everywhere() {
     for member in &members {
         eventually_async("its history has it", async || {
             if found(folder.path(), member) > 0 { Ok(()) } else { Err(member.name.to_owned()) }
+        })
+        .await;
+    }
+    // Streams of all events share what they send, so what is told now is kept for those that ask the same.
+    for member in &members {
+        eventually_async("its events have it", async || {
+            if told(member).await.contains(NAME) { Ok(()) } else { Err(member.name.to_owned()) }
         })
         .await;
     }

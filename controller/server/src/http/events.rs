@@ -40,6 +40,8 @@ pub(crate) struct Feed {
     pub(crate) first: Vec<(StreamPosition, Change)>,
     /// The frames of the reader's changes.
     frames: Arc<Frames>,
+    /// The last erasure before the events were read whose frames are built.
+    erased: EventSeq,
     /// Pieces of models' answers, if they are wanted. Its lines are not sent.
     pub(crate) pieces: Option<LogReader>,
     pub(crate) env: atlas_env::Env,
@@ -192,6 +194,7 @@ impl Feed {
             until_end: false,
             first: Vec::new(),
             frames: door.frames.clone(),
+            erased: EventSeq::default(),
             pieces: None,
             env: door.env.clone(),
             stop: door.stop.clone(),
@@ -220,6 +223,7 @@ impl Feed {
         if self.over {
             return Step::Over;
         }
+        self.erased = self.reader.erased();
         let next = tokio::select! {
             biased;
             next = self.reader.next() => next,
@@ -270,7 +274,7 @@ impl Feed {
                 continue;
             }
             let data = match are_events {
-                true => self.frames.of(&self.service, &change, self.view).await?,
+                true => self.frames.of(&self.service, &change, (self.view, self.erased)).await?,
                 false => frames::build(&self.service, &change, self.view).await?,
             };
             bytes += data.len();

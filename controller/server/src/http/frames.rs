@@ -30,19 +30,27 @@ struct Kept {
     /// Their keys, the oldest first.
     order: VecDeque<Key>,
     bytes: usize,
+    /// The last erasure that is known here.
+    erased: EventSeq,
 }
 
 impl Frames {
-    /// The JSON of a change. It must be one of an event, not one derived from the job's record, because its number is its key.
-    pub(crate) async fn of(&self, service: &Service, change: &Change, view: View) -> Result<Bytes, Error> {
+    /// The JSON of a change. It must be one of an event, not one derived from the job's record, because its number is its key. `erased` is the
+    /// last erasure before the event was read.
+    pub(crate) async fn of(
+        &self,
+        service: &Service,
+        change: &Change,
+        (view, erased): (View, EventSeq),
+    ) -> Result<Bytes, Error> {
         let key = (change.seq, view == View::Full);
-        if let Some(frame) = self.kept().frames.get(&key) {
-            return Ok(frame.clone());
+        if let Some(frame) = self.kept().get(key, erased) {
+            return Ok(frame);
         }
         let frame = build(service, change, view).await?;
         // Artifacts are large, and an erasure shall remove them at once.
         if is_inline(change) {
-            self.kept().keep(key, frame.clone());
+            self.kept().keep(key, frame.clone(), erased);
         }
         Ok(frame)
     }
@@ -53,9 +61,17 @@ impl Frames {
 }
 
 impl Kept {
-    fn keep(&mut self, key: Key, frame: Bytes) {
+    /// What was kept before the last erasure is forgotten.
+    fn get(&mut self, key: Key, erased: EventSeq) -> Option<Bytes> {
+        if self.erased < erased {
+            *self = Self { erased, ..Self::default() };
+        }
+        self.frames.get(&key).cloned()
+    }
+
+    fn keep(&mut self, key: Key, frame: Bytes, erased: EventSeq) {
         let size = frame.len();
-        if size > BYTES_MAX || self.frames.contains_key(&key) {
+        if erased < self.erased || size > BYTES_MAX || self.frames.contains_key(&key) {
             return;
         }
         self.frames.insert(key, frame);
@@ -90,14 +106,27 @@ mod tests {
     fn the_latest_frames_are_kept_within_both_limits() {
         let mut kept = Kept::default();
         for seq in 1..=FRAMES_MAX as u64 + 2 {
-            kept.keep((EventSeq(seq), true), Bytes::from_static(b"{}"));
+            kept.keep((EventSeq(seq), true), Bytes::from_static(b"{}"), EventSeq(0));
         }
         assert_eq!((kept.order.len(), kept.frames.len(), kept.bytes), (FRAMES_MAX, FRAMES_MAX, 2 * FRAMES_MAX));
         assert_eq!(kept.order.front(), Some(&(EventSeq(3), true)));
-        kept.keep((EventSeq(9_000), false), vec![b' '; BYTES_MAX].into());
+        kept.keep((EventSeq(9_000), false), vec![b' '; BYTES_MAX].into(), EventSeq(0));
         assert_eq!((kept.order.len(), kept.bytes), (1, BYTES_MAX));
         // A frame that is too large by itself replaces nothing.
-        kept.keep((EventSeq(9_001), false), vec![b' '; BYTES_MAX + 1].into());
+        kept.keep((EventSeq(9_001), false), vec![b' '; BYTES_MAX + 1].into(), EventSeq(0));
         assert_eq!((kept.order.len(), kept.bytes), (1, BYTES_MAX));
+    }
+
+    #[test]
+    fn frames_are_forgotten_after_an_erasure() {
+        let mut kept = Kept::default();
+        let (key, frame) = ((EventSeq(1), true), Bytes::from_static(b"{}"));
+        kept.keep(key, frame.clone(), EventSeq(0));
+        assert_eq!(kept.get(key, EventSeq(0)), Some(frame.clone()));
+        assert_eq!(kept.get(key, EventSeq(5)), None);
+        kept.keep(key, frame.clone(), EventSeq(0));
+        assert_eq!(kept.get(key, EventSeq(5)), None, "its event was read before the erasure");
+        kept.keep(key, frame.clone(), EventSeq(5));
+        assert_eq!(kept.get(key, EventSeq(5)), Some(frame));
     }
 }

@@ -63,7 +63,8 @@ impl Feed {
             }
             let (after, namespace) = (self.reader.cursor(), self.reader.namespace().clone());
             let place = Place { after, view: self.view, namespace };
-            let frames = match self.frames.portions.get(&place) {
+            self.erased = self.reader.erased();
+            let frames = match self.frames.portions.get(&place, self.erased) {
                 Some(portion) => {
                     self.reader.skip(portion.through);
                     portion.frames
@@ -91,7 +92,7 @@ impl Feed {
         let changes = changes.into_iter().map(|change| (StreamPosition::behind(change.seq), change)).collect();
         let frames = written(&self.frames(changes, true).await.ok()?);
         if are_inline && self.first.is_empty() && through > place.after {
-            self.frames.portions.keep(place, Portion { frames: frames.clone(), through });
+            self.frames.portions.keep(place, Portion { frames: frames.clone(), through }, self.erased);
         }
         Some(frames)
     }
