@@ -47,6 +47,7 @@ embedded! {
     Decomposer "decomposer",
     DeepResearch "deep-research",
     Demo "demo",
+    DurableOrder "durable-order",
     Echo "echo",
     ExecEcho "exec-echo",
     Explore "explore",

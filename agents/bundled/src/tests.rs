@@ -205,8 +205,9 @@ json.dump(asyncio.run(run()), sys.stdout)
     }
     for agent in bundled() {
         let contract = contract(&agent);
-        // Agents that spawn jobs or call models need a cluster, and orchestrators run none.
-        let runs = !is_orchestrator(&contract) && !contract.requires.spawn_agents && !contract.calls_models();
+        // Agents that spawn jobs, call models or record their steps need a cluster, and orchestrators run none.
+        let needs_cluster = contract.requires.spawn_agents || contract.calls_models() || contract.durable;
+        let runs = !is_orchestrator(&contract) && !needs_cluster;
         if contract.provider.kind != ProviderKind::Python || !runs {
             continue;
         }
