@@ -1,7 +1,9 @@
 //! A temporary cluster in this process, on which agents are tested before they are deployed.
 //!
 //! It is the cluster of `atlasctl dev` with temporary data: the same contract checks, providers and limits apply as for
-//! a deployed agent. Only hardware requirements are not checked.
+//! a deployed agent. Only hardware requirements are not checked. Tests of durable agents are repeated with lost attempts.
+
+mod replays;
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -21,6 +23,8 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::words::could_not;
 
+pub(crate) use replays::told as told_of_replays;
+
 /// Maximum size of a fixture.
 const FIXTURE_BYTES_MAX: u64 = 16 << 20;
 
@@ -38,6 +42,15 @@ pub(crate) struct TestResult {
     pub(crate) took: Duration,
     /// The difference from the expected result; none if the test passed.
     pub(crate) mismatch: Option<Mismatch>,
+    /// How often the test was repeated with a lost attempt.
+    pub(crate) replays: usize,
+}
+
+/// How tests are run.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Rules {
+    /// Tests of durable agents are repeated with a lost attempt after each step. Each attempt has a process of its own then.
+    pub(crate) loses_attempts: bool,
 }
 
 /// The tests of the agent in `folder`: `tests/*.yaml` and `tests/*.yml`, sorted by name.
@@ -75,11 +88,12 @@ pub(crate) struct Trial {
     cluster: Cluster,
     client: Client,
     env: Env,
+    rules: Rules,
 }
 
 impl Trial {
     /// Starts a trial cluster on free ports; needs the runtime of `atlas_dev`.
-    pub(crate) async fn start() -> Result<Self, Failure> {
+    pub(crate) async fn start(rules: Rules) -> Result<Self, Failure> {
         let env = Env::system();
         let failed = |error: &(dyn std::error::Error + 'static)| {
             Failure::new(
@@ -93,11 +107,13 @@ impl Trial {
         let options = atlas_dev::Options {
             node: Some("trial".to_owned()),
             hardware_checks: false,
+            // What a process keeps from one attempt to the next would hide that a lost one had it.
+            warm_pool_size: rules.loses_attempts.then_some(0),
             ..atlas_dev::Options::new(ports)
         };
         let cluster = Cluster::start(options, env.clone()).await.map_err(|error| failed(&error))?;
         let client = Client::new(&format!("http://{}", cluster.http()))?;
-        Ok(Self { cluster, client, env })
+        Ok(Self { cluster, client, env, rules })
     }
 
     /// Registers an agent, so that it can be tested or called by other agents.
@@ -119,10 +135,15 @@ impl Trial {
         let id = answer["id"].as_str().ok_or_else(|| Failure::answer("a submission is answered with an id"))?;
         let job: Job = answers::read(&ending::wait(&self.client, id, None, None).await?)?;
         let took = self.env.clock.monotonic().saturating_sub(since);
-        let output = job.output_data.unwrap_or(Value::Null);
-        let ended = if job.status == "completed" { Ok(&output) } else { Err(job.error.as_str()) };
-        let checked = evals.filter(|_| ended.is_ok()).and_then(|evals| unchecked(evals, &output));
-        Ok(TestResult { took, mismatch: case.fixture.check(ended).err().or(checked) })
+        let output = job.output_data.as_ref().unwrap_or(&Value::Null);
+        let ended = if job.status == "completed" { Ok(output) } else { Err(job.error.as_str()) };
+        let checked = evals.filter(|_| ended.is_ok()).and_then(|evals| unchecked(evals, output));
+        let mismatch = case.fixture.check(ended).err().or(checked);
+        if mismatch.is_some() || !self.rules.loses_attempts || !package.contract.durable {
+            return Ok(TestResult { took, mismatch, replays: 0 });
+        }
+        let replayed = self.replay(&job).await?;
+        Ok(TestResult { took, mismatch: replayed.mismatch, replays: replayed.count })
     }
 
     /// Shuts the cluster down in order.

@@ -216,7 +216,7 @@ async fn tested(found: &[LocalAgent]) -> Result<Vec<Option<(usize, Duration)>>, 
     if found.iter().all(|found| found.cases.is_empty() || !found.news) {
         return Ok(vec![None; found.len()]);
     }
-    let trial = Trial::start().await?;
+    let trial = Trial::start(trial::Rules::default()).await?;
     let ran = async {
         for found in found {
             trial.register(&found.package).await?;

@@ -41,6 +41,8 @@ struct Row {
     took: Duration,
     /// The expected and the actual result, if they differ.
     wrong: Option<(String, String)>,
+    /// How often it was repeated with a lost attempt.
+    replays: usize,
 }
 
 pub(crate) async fn run(context: &Context, options: &Options) -> Result<Exit, Failure> {
@@ -65,7 +67,8 @@ pub(crate) async fn run(context: &Context, options: &Options) -> Result<Exit, Fa
         agents.push((package, cases, evals));
     }
     let clock = Env::system().clock;
-    let trial = Trial::start().await?;
+    let is_durable = |(package, ..): &Tested| package.contract.durable;
+    let trial = Trial::start(trial::Rules { loses_attempts: agents.iter().any(is_durable) }).await?;
     let since = clock.monotonic();
     let ran = all(context, &trial, &agents).await;
     let took = clock.monotonic().saturating_sub(since);
@@ -79,6 +82,7 @@ pub(crate) async fn run(context: &Context, options: &Options) -> Result<Exit, Fa
         json!({
             "agent": row.agent, "file": row.path, "name": row.name, "passed": wrong.is_none(), "took_ms": row.took.as_millis() as u64,
             "expected": wrong.map(|(expected, _)| expected), "actual": wrong.map(|(_, actual)| actual),
+            "lost_attempts": row.replays,
         })
     };
     let names = rows.iter().map(|row| format!("test/{}", row.path)).collect();
@@ -137,6 +141,7 @@ fn row(package: &Package, case: &Case, verdict: TestResult) -> Row {
         path: shown(&case.path),
         name: case.fixture.name.clone(),
         took: verdict.took,
+        replays: verdict.replays,
         wrong: verdict.mismatch.map(|mismatch| (mismatch.expected, mismatch.actual)),
     }
 }
@@ -151,6 +156,9 @@ fn line(row: &Row, width: usize) -> String {
     let word = if row.wrong.is_none() { "ok" } else { "FAIL" };
     let took = words::milliseconds(row.took.as_secs_f64() * 1000.0);
     let mut line = format!("{word:<4}  {:width$}  {took:>7}  {}", row.path, row.name).trim_end().to_owned() + "\n";
+    if row.wrong.is_none() && row.replays > 0 {
+        line += &format!("      {}\n", trial::told_of_replays(row.replays));
+    }
     if let Some((expected, actual)) = &row.wrong {
         line += &format!("      expected  {expected}\n      got       {actual}\n");
     }
@@ -232,11 +240,12 @@ mod tests {
     use super::*;
 
     fn rows() -> [Row; 2] {
-        let row = |path: &str, wrong| Row {
+        let row = |path: &str, wrong: Option<(String, String)>| Row {
             agent: "hello 0.1.0".to_owned(),
             path: path.to_owned(),
             name: "a greeting".to_owned(),
             took: Duration::from_millis(9),
+            replays: usize::from(wrong.is_none()) * 3,
             wrong,
         };
         [row("a.yaml", None), row("longer.yaml", Some(("{\"a\":1}".to_owned(), "the error \"<\u{1}>\"".to_owned())))]
@@ -247,6 +256,7 @@ mod tests {
         let all: String = rows().iter().map(|row| line(row, 11)).collect();
         expect![[r#"
             ok    a.yaml          9 ms  a greeting
+                  the same after each of 3 lost attempts
             FAIL  longer.yaml     9 ms  a greeting
                   expected  {"a":1}
                   got       the error "<>"

@@ -28,6 +28,8 @@ mod graphs;
 #[cfg(test)]
 mod laptop;
 #[cfg(test)]
+mod lost_attempts;
+#[cfg(test)]
 mod mask;
 #[cfg(test)]
 mod mcp;

@@ -1,0 +1,106 @@
+//! Lost attempts of durable agents: each test of one is repeated with the first recorded steps as its record, once for each step.
+//!
+//! A fork of the job is what a later attempt is: a new process that is told what was recorded, and asks for the rest. So a program that
+//! does something else the second time is found before it is deployed.
+
+use atlas_api::types::{Job, JobStep};
+use atlas_contract::fixture::Mismatch;
+use serde_json::json;
+
+use super::Trial;
+use crate::answers;
+use crate::ending;
+use crate::failure::Failure;
+use crate::words;
+
+/// The most repetitions of one test. Of more steps, some are left out, evenly.
+const REPETITIONS_MAX: usize = 32;
+
+/// How many steps are asked for at once, which is all that a test has.
+const STEPS_MAX: &str = "1000";
+
+/// What came of the repetitions of one test.
+pub(super) struct Replayed {
+    /// How many there were.
+    pub(super) count: usize,
+    /// The first one that ended in another way.
+    pub(super) mismatch: Option<Mismatch>,
+}
+
+impl Trial {
+    /// Repeats a job that has completed, as if its attempt had been lost after each recorded step.
+    pub(super) async fn replay(&self, job: &Job) -> Result<Replayed, Failure> {
+        let query = [("limit", STEPS_MAX)];
+        let steps = self.client.get(&["api", "jobs", &job.id, "steps"], &query).await?;
+        let steps: Vec<JobStep> = answers::read(&steps)?;
+        let mut count = 0;
+        for boundary in boundaries(&steps) {
+            let fork = self.client.post(&["api", "jobs", &job.id, "fork"], &[], &json!({"steps": boundary})).await?;
+            let id = fork["id"].as_str().ok_or_else(|| Failure::answer("a fork is answered with an id"))?;
+            let again: Job = answers::read(&ending::wait(&self.client, id, None, None).await?)?;
+            count += 1;
+            if again.status != job.status {
+                let expected = format!("the same end if the attempt is lost after {}", shown(&steps, boundary));
+                let actual = format!("the job {}: {}", again.status, again.error);
+                return Ok(Replayed { count, mismatch: Some(Mismatch { expected, actual }) });
+            }
+        }
+        Ok(Replayed { count, mismatch: None })
+    }
+}
+
+/// After how many steps an attempt is lost: after each that is the end of something.
+fn boundaries(steps: &[JobStep]) -> Vec<usize> {
+    // What was only begun is in doubt, and a question to people.
+    let is_end = |step: &&JobStep| !matches!(step.kind.as_str(), "start" | "intent");
+    let ends: Vec<usize> = steps.iter().filter(is_end).map(|step| step.step as usize + 1).collect();
+    let Some(most) = ends.len().checked_sub(1).filter(|_| ends.len() > REPETITIONS_MAX) else { return ends };
+    // The last one has the whole record, and is never left out.
+    (0..REPETITIONS_MAX).map(|place| ends[most - (REPETITIONS_MAX - 1 - place) * most / (REPETITIONS_MAX - 1)]).collect()
+}
+
+/// `step 3 of 5, charge`.
+fn shown(steps: &[JobStep], boundary: usize) -> String {
+    let last = &steps[boundary - 1];
+    let name = last.outcome["name"].as_str().filter(|name| !name.is_empty()).unwrap_or(&last.kind);
+    format!("step {boundary} of {}, {name}", steps.len())
+}
+
+/// What the line of a test says of its repetitions.
+pub(crate) fn told(count: usize) -> String {
+    format!("the same after each of {}", words::count(count as u64, "lost attempt"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn steps(kinds: &[&str]) -> Vec<JobStep> {
+        let step = |(place, kind): (usize, &&str)| JobStep {
+            step: place as u64,
+            kind: (*kind).to_owned(),
+            outcome: json!({"call": "step:charge:00:1", "name": "charge"}),
+            ..JobStep::default()
+        };
+        kinds.iter().enumerate().map(step).collect()
+    }
+
+    #[test]
+    fn attempts_are_lost_where_something_has_ended() {
+        assert_eq!(boundaries(&steps(&["start", "code", "intent", "code", "sleep"])), [2, 4, 5]);
+        assert!(boundaries(&steps(&["start"])).is_empty());
+    }
+
+    #[test]
+    fn of_many_steps_some_are_left_out_and_never_the_last() {
+        let found = boundaries(&steps(&["code"; 100]));
+        assert_eq!(found.len(), REPETITIONS_MAX);
+        assert_eq!((found.first(), found.last()), (Some(&1), Some(&100)));
+        assert!(found.is_sorted_by(|one, next| one < next));
+    }
+
+    #[test]
+    fn a_place_in_the_record_has_a_name() {
+        assert_eq!(shown(&steps(&["start", "code"]), 2), "step 2 of 2, charge");
+    }
+}
