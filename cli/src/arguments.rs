@@ -11,7 +11,7 @@ use crate::command::{
     agent, apply, audit, auth, chain, cluster, complete, completion, config, context, conversation, deploy, dev,
     dev_member, diff, docs, doctor, edit, event, explain_error, generic, graph, import, init, job, label, login, logs,
     mcp, model, node, operator, orchestrator, peer, policy, question, run, secret, skill, step, test, top, trace,
-    trigger, wait,
+    trigger, types, wait,
 };
 use crate::exit;
 use crate::globals::Globals;
@@ -94,6 +94,8 @@ pub(crate) enum Command {
     Deploy(deploy::Options),
     /// Runs the tests of agents, without a cluster.
     Test(test::Options),
+    /// Writes the types of what an agent takes and gives, for a program.
+    Types(types::Options),
     /// Runs an agent on one input and prints its output.
     Run(run::Options),
     /// Prints the logs of a job, or of the latest jobs of an agent or node.

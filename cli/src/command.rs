@@ -46,5 +46,6 @@ pub(crate) mod test;
 pub(crate) mod top;
 pub(crate) mod trace;
 pub(crate) mod trigger;
+pub(crate) mod types;
 pub(crate) mod version;
 pub(crate) mod wait;

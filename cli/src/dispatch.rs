@@ -7,7 +7,7 @@ use crate::command::{
     agent, apply, audit, auth, chain, cluster, complete, completion, config, context, conversation, deploy, dev,
     dev_member, diff, docs, doctor, edit, event, explain_error, generic, graph, import, init, job, label, login, logs,
     mcp, model, node, operator, orchestrator, peer, policy, question, run, secret, skill, step, test, top, trace,
-    trigger, version, wait,
+    trigger, types, version, wait,
 };
 use crate::context::Context;
 use crate::exit::Exit;
@@ -35,6 +35,7 @@ pub(crate) fn run(context: &Context, command: Command) -> Result<Exit, Failure> 
         Command::Test(options) => beside_a_trial(test::run(context, &options)),
         Command::Graph(verb) => block_on(graph::run(context, &verb)),
         Command::ExplainError(options) => explain_error::run(context, &options),
+        Command::Types(options) => block_on(types::run(context, &options)),
         Command::Run(options) => block_on(run::run(context, &options)),
         Command::Logs(options) => block_on(logs::run(context, &options)),
         Command::Explain(options) => block_on(job::explain(context, &options)),

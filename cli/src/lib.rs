@@ -40,6 +40,7 @@ mod sign_in;
 mod sse;
 mod stillness;
 mod trial;
+mod types;
 mod vault;
 mod watch;
 mod words;

@@ -9,12 +9,14 @@ use atlas_package::{CONTRACT_FILE, PackFile};
 use atlas_types::AgentName;
 use serde_json::json;
 
+use crate::command::types::of_own;
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output::Shown;
 use crate::program::on_path;
 use crate::shipped;
+use crate::types::Language;
 use crate::words::{self, could_not};
 
 /// Options of `atlasctl init`.
@@ -38,11 +40,14 @@ enum Template {
     Exec,
     /// A class in Python.
     Python,
+    /// A class in TypeScript, for Node.js.
+    Typescript,
     /// A model in a loop, with answers for tests.
     Llm,
 }
 
 /// A file of a template: its path, description and text, and whether it is executable.
+#[derive(Debug, Clone, Copy)]
 struct File {
     path: &'static str,
     what: &'static str,
@@ -72,6 +77,17 @@ const PYTHON: [File; 3] = [
     file("agent.py", "the program: a class with execute", include_str!("../../templates/python/agent.py")),
     TEST,
 ];
+const TYPESCRIPT: [File; 7] = [
+    file("agent.yaml", CONTRACT, include_str!("../../templates/typescript/agent.yaml")),
+    file("agent.ts", "the program: a class with execute", include_str!("../../templates/typescript/agent.ts")),
+    file("atlas.d.ts", "types of @atlas/agent", include_str!("../../../agents/sdk/typescript/index.d.ts")),
+    file("package.json", "npm run build makes agent.mjs", include_str!("../../templates/typescript/package.json")),
+    file("tsconfig.json", "settings of the compiler", include_str!("../../templates/typescript/tsconfig.json")),
+    file("build.mjs", "settings of the bundler", include_str!("../../templates/typescript/build.mjs")),
+    TEST,
+];
+/// The types of a contract, made when its folder is.
+const TYPES: File = file("types.ts", "types of the contract: npm run types", "");
 const LLM: [File; 3] = [
     file("agent.yaml", "contract: in {text}, out {summary}", include_str!("../../templates/llm/agent.yaml")),
     file("mock.yaml", "answers while no model is configured", include_str!("../../templates/llm/mock.yaml")),
@@ -94,13 +110,13 @@ pub(crate) fn run(context: &Context, options: &Options) -> Result<Exit, Failure>
     if let Some(shipped) = &options.from {
         return copy(context, folder, &name, shipped::agent(shipped)?);
     }
-    let files = match options.template {
-        Template::Exec => &EXEC,
-        Template::Python => &PYTHON,
-        Template::Llm => &LLM,
-    };
-    for file in files {
+    let mut files: Vec<File> = files(options.template).to_vec();
+    for file in &files {
         fill(folder, file, name.as_str())?;
+    }
+    if options.template == Template::Typescript {
+        write(folder, TYPES.path, types(files[0].text).as_bytes(), false)?;
+        files.push(TYPES);
     }
     let path = |file: &File| folder.join(file.path).display().to_string();
     let width = files.iter().map(|file| path(file).chars().count()).max().unwrap_or(0);
@@ -110,8 +126,37 @@ pub(crate) fn run(context: &Context, options: &Options) -> Result<Exit, Failure>
     if options.template == Template::Exec && !["jq", "python3"].into_iter().any(on_path) {
         context.note("agent.sh reads JSON with jq or python3, and neither is in PATH; install one, or write the program in another language");
     }
-    context.next(&format!("next: atlasctl deploy {}", words::shell(&as_path(folder))));
+    let path = words::shell(&as_path(folder));
+    let next = match options.template {
+        Template::Typescript if !runs_typescript() => {
+            format!("next: (cd {path} && npm install && npm run build) && atlasctl deploy {path}")
+        }
+        _ => format!("next: atlasctl deploy {path}"),
+    };
+    context.next(&next);
     Ok(Exit::Done)
+}
+
+fn files(template: Template) -> &'static [File] {
+    match template {
+        Template::Exec => &EXEC,
+        Template::Python => &PYTHON,
+        Template::Typescript => &TYPESCRIPT,
+        Template::Llm => &LLM,
+    }
+}
+
+/// The types of the contract of a template, in TypeScript.
+fn types(contract: &str) -> String {
+    let contract = contract.replace(NAME, "name: x\n");
+    let Ok(contract) = atlas_contract::parse(contract.as_bytes()) else { return String::new() };
+    of_own(Language::Ts, &contract.input_schema, &contract.output_schema)
+}
+
+/// Whether the Node.js of this machine runs TypeScript as it is.
+fn runs_typescript() -> bool {
+    let since = |(major, minor, _): (u32, u32, u32)| (major, minor) >= (23, 6) || (major == 22 && minor >= 18);
+    atlas_dev::NodeJs::find(None).is_ok_and(|found| since(found.version))
 }
 
 /// The agent's name: the last part of the folder's path.
@@ -185,11 +230,13 @@ fn as_path(folder: &Path) -> String {
 mod tests {
     use std::process::Command;
 
+    use clap::ValueEnum as _;
+
     use super::*;
 
     #[test]
     fn every_template_keeps_its_contract_whatever_its_name() {
-        for template in [&EXEC, &PYTHON, &LLM] {
+        for template in Template::value_variants().iter().map(|template| files(*template)) {
             for name in ["hello", "no", "1", "a: b", "größe"] {
                 let dir = tempfile::tempdir().expect("a folder");
                 for file in template {
@@ -198,10 +245,17 @@ mod tests {
                 let package = atlas_package::pack(dir.path()).unwrap_or_else(|error| panic!("{name}: {error:?}"));
                 assert_eq!(package.contract.name.as_str(), name);
                 assert_eq!(package.contract.warnings, []);
-                assert_eq!(package.files, 3);
+                assert_eq!(package.files, template.len());
                 assert!(fill(dir.path(), &template[0], name).is_err(), "nothing is overwritten");
             }
         }
+    }
+
+    #[test]
+    fn the_types_of_a_template_are_those_of_its_contract() {
+        let text = types(TYPESCRIPT[0].text);
+        assert!(text.contains("export interface Input {\n  name: string;\n}"), "{text}");
+        assert!(text.contains("export interface Output {\n  greeting: string;\n"), "{text}");
     }
 
     #[test]

@@ -45,6 +45,7 @@ const ASK: &[&str] = &[
     "agent search x",
     "agent show x",
     "agent schema x",
+    "types x",
     "agent versions x",
     "agent revisions x@1.0.0",
     "agent rollback x@1.0.0",
