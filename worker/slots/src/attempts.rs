@@ -88,6 +88,8 @@ pub(crate) struct Stopping {
     pub(crate) slot: SlotId,
     /// The leader still counts on the lease: to be given back once nothing runs.
     pub(crate) give_back: bool,
+    /// Its job was parked: a process that has left the job may serve others.
+    pub(crate) is_parked: bool,
 }
 
 /// Held leases by token; slots that still stop for a lease that is no longer held; tokens that are over.
@@ -181,8 +183,8 @@ impl Attempts {
     }
 
     /// Notes that a slot still stops for a lease that is over.
-    pub(crate) fn stopping(&mut self, lease: HeldLease, slot: SlotId) {
-        self.stopping.insert(lease.token, Stopping { job: lease.job, slot, give_back: false });
+    pub(crate) fn stopping(&mut self, lease: HeldLease, slot: SlotId, is_parked: bool) {
+        self.stopping.insert(lease.token, Stopping { job: lease.job, slot, give_back: false, is_parked });
     }
 
     /// Has the lease given back once its slot has stopped; false if none is stopping for it.

@@ -333,7 +333,7 @@ impl Slots {
         let Some(attempt) = self.attempts.remove(token) else { return };
         match attempt.stage {
             Stage::Running { slot, .. } => {
-                self.attempts.stopping(attempt.lease, slot);
+                self.attempts.stopping(attempt.lease, slot, why == StopReason::Parked);
                 effects.push(Effect::StopAttempt { token, why, grace: Duration::ZERO });
             }
             Stage::Preparing { .. } | Stage::AwaitingRoom { prepared: true, .. } => {
@@ -410,11 +410,14 @@ impl Slots {
         effects: &mut Vec<Effect>,
     ) {
         let slot = stopping.slot;
-        // A stopped attempt's slot is not handed on, whatever its process says.
-        if slot_usable {
+        // The slot of an attempt that was stopped is not handed on, whatever its process says; one that left a parked job is.
+        let usable = slot_usable && stopping.is_parked && !self.draining;
+        if slot_usable && !usable {
             effects.push(Effect::EvictSlot { slot });
         }
-        self.pool.release(slot, false, now);
+        if self.pool.release(slot, usable, now) {
+            effects.push(Effect::EvictSlot { slot });
+        }
         if stopping.give_back {
             self.report(stopping.job, token, ReportKind::NotHeld, effects);
         }

@@ -364,3 +364,28 @@ fn an_attempt_that_is_stopped_is_not_parked() {
     "#]],
     );
 }
+
+#[test]
+fn a_process_that_has_left_its_parked_job_serves_the_next_one() {
+    check_running(
+        "waits 1; +4; +1; park 1 parked; failed 1; grant 2",
+        &expect![[r#"
+        connect
+            hello []
+        welcome
+        grant 1
+            start 1 slot=1 cold
+        renewed 1
+        waits 1
+        +4
+            renew 1
+        +1
+            park 1: 1 waits=1 used=6s
+        park 1 parked
+            stop 1 Parked grace=0s
+        failed 1
+        grant 2
+            start 2 slot=1 warm
+    "#]],
+    );
+}
