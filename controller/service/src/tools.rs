@@ -97,7 +97,7 @@ impl Service {
         let caller = self.shared.authenticator.caller_of_job(&state, job);
         let call = Call { caller, tool: &request.tool, arguments, from: Some(from), unwanted: Unwanted::never() };
         let team = request.tool.strip_prefix(TEAM);
-        if team.is_none() && !permits(&contract, &call) {
+        if team.is_none() && call.tool != ToolRequest::QUESTION && !permits(&contract, &call) {
             let tool = call.tool;
             return refused(&undeclared(tool));
         }

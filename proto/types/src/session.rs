@@ -173,6 +173,11 @@ pub fn is_hidden(tool: &str) -> bool {
     tool.starts_with('$')
 }
 
+impl ToolRequest {
+    /// The tool by which a worker asks people for a durable program. Programs cannot call it.
+    pub const QUESTION: &str = "$question";
+}
+
 /// A tool of the platform that an attempt calls.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolRequest {

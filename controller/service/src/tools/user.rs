@@ -5,7 +5,7 @@ use std::sync::Arc;
 use atlas_api::catalogue::UNATTENDED;
 use atlas_records::ruled;
 use atlas_registry::KnownContract;
-use atlas_types::{Ask, AskKind, AskQuestion, Job, Micros, QuestionRule, StepKey};
+use atlas_types::{Ask, AskKind, AskQuestion, Job, Micros, QuestionRule, StepKey, ToolRequest};
 use serde_json::{Value, json};
 
 use super::{Call, NoResult};
@@ -16,7 +16,7 @@ const PREFIX: &str = "user__";
 
 /// Whether a tool asks people.
 pub(super) fn is_one(tool: &str) -> bool {
-    tool.starts_with(PREFIX)
+    tool.starts_with(PREFIX) || tool == ToolRequest::QUESTION
 }
 
 /// How long a question of a spawned job is open, if its contract does not say.
@@ -81,7 +81,37 @@ fn told(ask: &Ask, answer: &Value) -> Value {
     }
 }
 
+/// The question of a durable program, which says all about it.
+fn read_own(call: &Call<'_>) -> Result<Ask, String> {
+    let prompt = call.text("prompt");
+    if prompt.trim().is_empty() {
+        return Err("the question has no prompt".to_owned());
+    }
+    let chosen = |many: bool| {
+        let options = read_options(call)?;
+        let other = call.arguments.get("other") == Some(&Value::Bool(true));
+        if options.is_empty() && !other {
+            return Err("'options' has no option to choose".to_owned());
+        }
+        Ok(AskKind::Choose { options, many, other })
+    };
+    let kind = match call.text("kind") {
+        "text" => AskKind::Text,
+        "confirm" => AskKind::Confirm,
+        "choose" => chosen(false)?,
+        "checkbox" => chosen(true)?,
+        other => return Err(format!("a question is text, confirm, choose or checkbox, not {other:?}")),
+    };
+    let timeout = call.arguments.get("timeout_us").and_then(Value::as_u64).map(Micros);
+    let default = call.arguments.get("default").filter(|default| !default.is_null());
+    let default = default.map(|default| Arc::from(default.to_string().into_bytes()));
+    Ok(Ask { kind, prompt: prompt.into(), answerers: Vec::new(), timeout, default })
+}
+
 fn read_ask(call: &Call<'_>, job: &Job, contract: &KnownContract) -> Result<Ask, String> {
+    if call.tool == ToolRequest::QUESTION {
+        return read_own(call);
+    }
     let prompt = call.text("question");
     if prompt.trim().is_empty() {
         return Err("Missing 'question' parameter".to_owned());
