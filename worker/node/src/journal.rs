@@ -86,6 +86,15 @@ pub enum JournalError {
     /// The job asks people a question, and its rule does not let it wait for an answer. The text begins with a code.
     #[error("{0}")]
     Unattended(String),
+    /// A durable program does something else than its record.
+    #[error("E3013: {0}")]
+    Program(String),
+    /// Nobody knows what came of a step that an earlier attempt began, and its job asks nobody.
+    #[error("E3017: {0}")]
+    Doubt(String),
+    /// A program asks for more than one job may.
+    #[error("{0}")]
+    TooMuch(String),
     /// The budget does not allow a model call.
     #[error("E3203: {0}")]
     Budget(atlas_turn::Failure),
@@ -101,6 +110,9 @@ impl From<JournalError> for Failure {
             | JournalError::Refused { .. }
             | JournalError::NotParked { .. }
             | JournalError::Unattended(_)
+            | JournalError::Program(_)
+            | JournalError::Doubt(_)
+            | JournalError::TooMuch(_)
             | JournalError::Budget(_)
             | JournalError::Unreadable { .. } => FailureKind::Agent,
             _ => FailureKind::Internal,

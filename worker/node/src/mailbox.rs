@@ -42,6 +42,8 @@ struct Letters {
     orders: VecDeque<Order>,
     /// A request to stop the latest attempt, with the time between SIGTERM and SIGKILL.
     stop: Option<Duration>,
+    /// The stop is because its job was parked, so its program may stay.
+    is_parked: bool,
     /// Answers for the latest attempt.
     answers: VecDeque<(FencingToken, u64, Answer)>,
 }
@@ -53,6 +55,7 @@ impl Mailbox {
         let mut letters = self.letters();
         if matches!(order, Order::Run(_)) {
             letters.stop = None;
+            letters.is_parked = false;
             letters.answers.clear();
         }
         letters.orders.push_back(order);
@@ -69,6 +72,17 @@ impl Mailbox {
     pub(crate) fn stop(&self, grace: Duration) {
         self.letters().stop = Some(grace);
         self.bell.notify_one();
+    }
+
+    /// Stops the latest attempt, because its job was parked.
+    pub(crate) fn park(&self) {
+        self.letters().is_parked = true;
+        self.stop(Duration::ZERO);
+    }
+
+    /// Whether the requested stop is because the job was parked.
+    pub(crate) fn is_parked(&self) -> bool {
+        self.letters().is_parked
     }
 
     /// Answers one of an attempt's calls.

@@ -5,15 +5,19 @@
 
 mod command;
 mod container;
+mod durable;
 mod exec;
 mod graph;
+mod host;
 mod inside;
 mod io_loop;
 pub(crate) mod json_text;
 mod llm;
 mod login;
 mod mcp;
+mod nodejs;
 mod platform;
+mod program_model;
 mod python;
 mod round;
 mod shared;
@@ -29,7 +33,7 @@ use std::sync::Arc;
 use std::task::Context;
 use std::time::Duration;
 
-use atlas_contract::{ExecMode, ProviderKind};
+use atlas_contract::{ExecMode, ProviderKind, Replay};
 use atlas_env::Env;
 use atlas_secrets::Redactor;
 use atlas_turn::Outcome;
@@ -38,6 +42,7 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 pub(crate) use self::container::Containers;
+use self::llm::fault::Fault;
 pub(crate) use self::llm::preflight;
 pub(crate) use self::mcp::Programs;
 pub(crate) use self::shared::{Control, Shared};
@@ -45,6 +50,7 @@ use crate::attempt::Work;
 use crate::cgroup::Breach;
 use crate::inside::Inside;
 use crate::interpreter::Finder;
+use crate::journal::JournalError;
 use crate::mailbox::Mailbox;
 use crate::model_environment::ModelEnvironment;
 use crate::nodejs::NodeJs;
@@ -113,8 +119,8 @@ pub(crate) enum Program {
     Container(Box<container::ContainerAgent>),
     /// A process that serves many jobs, one after the other.
     Warm(Box<warm_exec::WarmExec>),
-    /// A Python host process with its agent.
-    Python(Box<python::PythonProgram>),
+    /// A host process with its agent.
+    Host(Box<host::HostProgram>),
     /// An agent that is a function of this process. Its slot ends with the job.
     Inside(Box<inside::InsideAgent>),
     /// A model in a loop of tools. Its slot ends with the job.
@@ -143,7 +149,7 @@ impl Program {
                 program.tree_mut().begin_attempt().await;
                 (program.execute(work, control).await, program.tree_mut())
             }
-            Self::Python(program) => {
+            Self::Host(program) => {
                 program.tree_mut().begin_attempt().await;
                 (program.execute(work, control).await, program.tree_mut())
             }
@@ -197,7 +203,7 @@ impl Program {
     /// Kills processes that a job left running in a program that continues, and logs them.
     pub(crate) async fn end_others(&self, control: &mut Control<'_>) {
         let Some(tree) = self.tree() else { return };
-        let keeps = if let Self::Python(program) = self { program.keeps() } else { &[] };
+        let keeps = if let Self::Host(program) = self { program.keeps() } else { &[] };
         for process in tree.end_others(keeps).await {
             let text =
                 format!("killed a process that the job left running: {} (process {})", process.name, process.pid);
@@ -210,7 +216,7 @@ impl Program {
         match &mut self {
             Self::Exec(_) | Self::Container(_) | Self::Inside(_) | Self::Llm(_) | Self::Graph(_) | Self::Mcp(_) => {}
             Self::Warm(program) => program.stop(env).await,
-            Self::Python(program) => program.stop(env).await,
+            Self::Host(program) => program.stop(env).await,
         }
     }
 
@@ -218,7 +224,7 @@ impl Program {
         match self {
             Self::Exec(_) | Self::Container(_) | Self::Inside(_) | Self::Llm(_) | Self::Graph(_) | Self::Mcp(_) => None,
             Self::Warm(program) => Some(program.tree()),
-            Self::Python(program) => Some(program.tree()),
+            Self::Host(program) => Some(program.tree()),
         }
     }
 }
@@ -289,6 +295,38 @@ impl Execution {
     fn measured(mut self, measured: Map<String, Value>) -> Self {
         let (Self::Output { metadata, .. } | Self::Failed { metadata, .. }) = &mut self;
         *metadata = measured;
+        self
+    }
+
+    /// A fault of the worker's part in the agent's work.
+    fn fault(fault: &Fault) -> Self {
+        let mut metadata = Map::new();
+        metadata.extend(fault.code().map(|code| ("_error_code".to_owned(), code.into())));
+        metadata.extend(fault.seen().map(|seen| ("_models".to_owned(), seen)));
+        Self::Failed { failure: fault.failure(), metadata, usable: false }
+    }
+
+    /// A durable program has left a part of its record out: an error if its contract says so, or else a line in its log.
+    async fn left_out(work: &Work, text: String, control: &mut Control<'_>) -> Option<Self> {
+        if work.agent.contract.replay == Replay::Strict {
+            let error = JournalError::Program(format!("{text}; the contract says replay: strict"));
+            return Some(Self::fault(&error.into()));
+        }
+        control.say(StreamKind::Log, "warning", text).await;
+        None
+    }
+
+    /// The execution of a program that can serve another job, or not.
+    fn usable_if(mut self, is_usable: bool) -> Self {
+        let (Self::Output { usable, .. } | Self::Failed { usable, .. }) = &mut self;
+        *usable = is_usable;
+        self
+    }
+
+    /// The execution with more of the agent's measurements.
+    fn also_measured(mut self, measured: Map<String, Value>) -> Self {
+        let (Self::Output { metadata, .. } | Self::Failed { metadata, .. }) = &mut self;
+        metadata.extend(measured);
         self
     }
 
@@ -378,10 +416,8 @@ pub(crate) async fn start(work: &Arc<Work>, shared: &Shared, control: &mut Contr
         control.sandbox = confined.map(|enforced| enforced.to_string());
     }
     match (contract.provider.kind, contract.provider.mode) {
-        (ProviderKind::Python, _) => {
-            Ok(Program::Python(Box::new(python::PythonProgram::start(work, shared, control).await?)))
-        }
-        (ProviderKind::Node, _) => Err(StartError::NodeLacks("this worker does not run Node.js agents".to_owned())),
+        (ProviderKind::Python, _) => Ok(Program::Host(Box::new(python::start(work, shared, control).await?))),
+        (ProviderKind::Node, _) => Ok(Program::Host(Box::new(nodejs::start(work, shared, control).await?))),
         (ProviderKind::Exec, Some(ExecMode::Warm)) => {
             Ok(Program::Warm(Box::new(warm_exec::WarmExec::start(work, shared, control).await?)))
         }

@@ -556,6 +556,7 @@ impl Pump {
         // An attempt that has ended is not in the map. Its output is being stored, and its end is reported then.
         let Some(RunningAttempt { slot, .. }) = self.attempts.get(&token).copied() else { return };
         match self.mailboxes.get(&slot) {
+            Some(mailbox) if why == StopReason::Parked => mailbox.park(),
             Some(mailbox) => mailbox.stop(grace),
             // The attempt is still being prepared, so nothing runs.
             None => {

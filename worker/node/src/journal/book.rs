@@ -143,6 +143,26 @@ impl Book {
         Ok(outcome)
     }
 
+    /// Records an outcome that has read the next message of the job.
+    pub(crate) async fn record_read(
+        &self,
+        kind: StepKind,
+        key: StepKey,
+        outcome: Vec<u8>,
+    ) -> Result<Arc<[u8]>, JournalError> {
+        let mut journal = self.journal.lock().await;
+        let outcome = journal.record(kind, key, outcome, StepUsage::default()).await?;
+        journal.note_read(1);
+        self.inside().known.insert(key, Arc::clone(&outcome));
+        Ok(outcome)
+    }
+
+    /// How long it is until a time; none if it has come, here or at the leader.
+    pub(crate) fn left(&self, until: Timestamp) -> Option<Duration> {
+        let left = u64::try_from(until.0.saturating_sub(self.clock.wall().0)).ok().filter(|left| *left > 0);
+        left.filter(|_| until > self.slept_until).map(Duration::from_micros)
+    }
+
     /// Takes all messages that the job has now, and records what `make` says of them.
     pub(crate) async fn read_messages(
         &self,

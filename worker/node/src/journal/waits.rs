@@ -369,6 +369,13 @@ impl Asker {
         Ok(Begun { wait: Wait::Question { id: key.question(self.job) }, end })
     }
 
+    /// Waits for the message of a number, after the job has read all before that.
+    pub(crate) async fn message(&self, number: u64) -> Result<oneshot::Receiver<Arc<Message>>, JournalError> {
+        let (answer, message) = oneshot::channel();
+        self.say(SlotEvent::Read { token: self.token, number, answer }).await?;
+        Ok(message)
+    }
+
     /// Cancels a spawned job, with the jobs below it. One that has ended stays as it is.
     pub(crate) async fn cancel(&self, step: SpawnStep) -> Result<(), JournalError> {
         let job = step.child(self.job).to_string();

@@ -105,6 +105,7 @@ impl ContainerAgent {
             sandbox: None,
             // If this process is dead, the supervisor of the client asks for it.
             after: [&self.engine, &"rm".into(), &"--force".into(), &name.clone().into()].map(OsString::clone).to_vec(),
+            passed: Vec::new(),
         };
         let mut process = match Process::spawn_with(start, work, &self.supervisor, &self.settings, control).await {
             Ok(process) => process,
@@ -225,7 +226,7 @@ impl ContainerAgent {
                 // Agents in containers cannot make calls.
                 Woken::Answered => drop(control.answers()),
                 Woken::TimedOut => return Err(Execution::timed_out(limit)),
-                Woken::Stopped => return Err(Execution::stopped()),
+                Woken::Stopped | Woken::Parked => return Err(Execution::stopped()),
             }
         }
     }

@@ -1,7 +1,10 @@
 //! exec agents, one process per job (compatibility §20.2): a JSON document in, a JSON document out, no shell.
 
+mod steps;
+
 use std::ffi::OsString;
 use std::io;
+use std::os::fd::OwnedFd;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
@@ -15,6 +18,7 @@ use atlas_types::{Assignment, FailureKind, GpuShare, StreamKind};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
+pub(super) use self::steps::Ends;
 use super::io_loop::{ReadResult, Sink, Source, Wait, Woken};
 use super::{ATLAS, Execution, Settings, UNKNOWN, elsewhere, json_text};
 use crate::agent::Agent;
@@ -35,17 +39,20 @@ const ORDERS: [&str; 2] = ["_memory_append", "_knowledge_store"];
 
 /// The provider with one process per job. Its slot ends with the job.
 pub(crate) struct Exec {
-    supervisor: Arc<Supervisor>,
-    settings: Arc<Settings>,
+    shared: Shared,
 }
 
 impl Exec {
     pub(super) fn new(shared: &Shared) -> Self {
-        Self { supervisor: Arc::clone(&shared.supervisor), settings: Arc::clone(&shared.settings) }
+        Self { shared: shared.clone() }
     }
 
     pub(super) async fn execute(&mut self, work: &Arc<Work>, control: &mut Control<'_>) -> Execution {
-        let mut process = match Process::spawn(work, &self.supervisor, &self.settings, control).await {
+        if work.agent.contract.durable {
+            return self.execute_durable(work, control).await;
+        }
+        let output_bytes_max = self.shared.settings.output_bytes_max;
+        let mut process = match Process::spawn(work, &self.shared, control, Ends::default()).await {
             Ok(process) => process,
             Err(failed) => return *failed,
         };
@@ -58,11 +65,11 @@ impl Exec {
         loop {
             match process.wait(&mut wait, control).await {
                 Woken::Io { pipes, tree } => {
-                    if process.read(pipes, control, self.settings.output_bytes_max).await {
-                        return too_large(self.settings.output_bytes_max);
+                    if process.read(pipes, control, output_bytes_max).await {
+                        return too_large(output_bytes_max);
                     }
                     if let Some(change) = tree.then(|| process.tree.change()).flatten() {
-                        return process.conclude(change, work, control, self.settings.output_bytes_max).await;
+                        return process.conclude(change, work, control, output_bytes_max).await;
                     }
                 }
                 // Exec agents cannot make calls.
@@ -71,7 +78,7 @@ impl Exec {
                     let why = process.tree.breach();
                     return Execution::timed_out(limit).explained(why, control).await;
                 }
-                Woken::Stopped => return Execution::stopped(),
+                Woken::Stopped | Woken::Parked => return Execution::stopped(),
             }
         }
     }
@@ -91,6 +98,8 @@ pub(super) struct Start {
     pub(super) sandbox: Option<Confined>,
     /// As in [`Spawn`].
     pub(super) after: Vec<OsString>,
+    /// Descriptors besides the usual three.
+    pub(super) passed: Vec<OwnedFd>,
 }
 
 /// Why there is no process.
@@ -131,18 +140,21 @@ impl Process {
     /// Starts the contract's command for `work`. A failure counts as a failure of the job.
     pub(super) async fn spawn(
         work: &Arc<Work>,
-        supervisor: &Arc<Supervisor>,
-        settings: &Arc<Settings>,
+        shared: &Shared,
         control: &Control<'_>,
+        ends: Ends,
     ) -> Result<Self, Box<Execution>> {
         if work.agent.contract.provider.command.is_empty() {
             let text = "exec provider requires 'command' in contract";
             return Err(Box::new(Execution::failed(FailureKind::Agent, text)));
         }
-        let (work, supervisor, settings) = (Arc::clone(work), Arc::clone(supervisor), Arc::clone(settings));
+        let (work, supervisor, settings) =
+            (Arc::clone(work), Arc::clone(&shared.supervisor), Arc::clone(&shared.settings));
         let secrets = control.secrets.clone();
         Self::begin(control, move || {
-            let start = Self::command(&work, &secrets, &settings)?;
+            let mut start = Self::command(&work, &secrets, &settings)?;
+            start.environment.extend(ends.environment);
+            start.passed = ends.passed;
             Self::start(&work, start, &supervisor, &settings)
         })
         .await
@@ -200,6 +212,7 @@ impl Process {
             limits: work.agent.limits(),
             sandbox,
             after: Vec::new(),
+            passed: Vec::new(),
         })
     }
 
@@ -215,7 +228,7 @@ impl Process {
             stdin: stdin.into(),
             stdout: stdout.into(),
             stderr: stderr.into(),
-            passed: Vec::new(),
+            passed: start.passed,
             limits: start.limits,
             sandbox: start.sandbox,
             own_directory: start.own_directory,

@@ -34,6 +34,8 @@ pub(super) enum Woken<const N: usize> {
     TimedOut,
     /// A stop was requested and its grace period is over. The tree was killed.
     Stopped,
+    /// The job was parked. Only for those who wait [`or_park`](Wait::or_park).
+    Parked,
 }
 
 /// A pipe to wait for.
@@ -47,11 +49,33 @@ pub(super) trait Ready: Sync {
 pub(super) struct Wait {
     deadline: Duration,
     kill_at: Option<Duration>,
+    on_stop: OnStop,
+}
+
+/// What a requested stop does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum OnStop {
+    /// It ends the tree.
+    Kill,
+    /// The same, but the tree stays if its job was parked.
+    LeaveIfParked,
+    /// Nothing: the tree has its time until the deadline.
+    Ignore,
 }
 
 impl Wait {
     pub(super) fn until(deadline: Duration) -> Self {
-        Self { deadline, kill_at: None }
+        Self { deadline, kill_at: None, on_stop: OnStop::Kill }
+    }
+
+    /// The same for a program that can leave its job, as it must when the job was parked.
+    pub(super) fn or_park(self) -> Self {
+        Self { on_stop: OnStop::LeaveIfParked, ..self }
+    }
+
+    /// The time that a program has to leave a job which has stopped.
+    pub(super) fn to_leave(deadline: Duration) -> Self {
+        Self { on_stop: OnStop::Ignore, ..Self::until(deadline) }
     }
 
     /// True once a stop was requested.
@@ -68,7 +92,11 @@ impl Wait {
     ) -> Woken<N> {
         loop {
             let now = control.now();
-            if let Some(grace) = control.mailbox.stop_asked() {
+            let stop = control.mailbox.stop_asked().filter(|_| self.on_stop != OnStop::Ignore);
+            if stop.is_some() && self.on_stop == OnStop::LeaveIfParked && control.mailbox.is_parked() {
+                return Woken::Parked;
+            }
+            if let Some(grace) = stop {
                 if self.kill_at.is_none() && !grace.is_zero() {
                     tree.terminate();
                 }

@@ -13,7 +13,7 @@ use atlas_types::FailureKind;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::exec::{Process, accept, document, invalid_json, too_large};
+use super::exec::{Ends, Process, accept, document, invalid_json, too_large};
 use super::io_loop::{Wait, Woken};
 use super::{Execution, Settings, StartError, elsewhere, json_text};
 use crate::attempt::Work;
@@ -41,7 +41,7 @@ struct Answer {
 
 impl WarmExec {
     pub(super) async fn start(work: &Arc<Work>, shared: &Shared, control: &Control<'_>) -> Result<Self, StartError> {
-        let process = Process::spawn(work, &shared.supervisor, &shared.settings, control).await;
+        let process = Process::spawn(work, shared, control, Ends::default()).await;
         let process = process.map_err(|failed| match *failed {
             Execution::Failed { failure, .. } => StartError::Raised(failure.error.to_string()),
             Execution::Output { .. } => StartError::Stopped,
@@ -116,7 +116,7 @@ impl WarmExec {
                 // Exec agents cannot make calls.
                 Woken::Answered => drop(control.answers()),
                 Woken::TimedOut => return Execution::timed_out(limit),
-                Woken::Stopped => return Execution::stopped(),
+                Woken::Stopped | Woken::Parked => return Execution::stopped(),
             }
         }
     }

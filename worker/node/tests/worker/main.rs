@@ -1,6 +1,7 @@
 //! Tests the worker with a simulated controller: real streams, real processes.
 
 mod container;
+mod durable;
 mod durable_python;
 mod elsewhere;
 mod engine;
@@ -11,6 +12,7 @@ mod hostile;
 mod journal;
 mod limits;
 mod llm;
+mod nodejs;
 mod parks;
 mod processes;
 mod python;

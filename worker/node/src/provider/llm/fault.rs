@@ -109,9 +109,14 @@ impl Fault {
             Self::Graph(_) => FailureKind::Agent,
             Self::Definition(_) => FailureKind::NoAgent,
             Self::Input(_) => FailureKind::InputInvalid,
-            Self::Journal(JournalError::Differs(_) | JournalError::Refused { .. } | JournalError::Unattended(_)) => {
-                FailureKind::Agent
-            }
+            Self::Journal(
+                JournalError::Differs(_)
+                | JournalError::Refused { .. }
+                | JournalError::Unattended(_)
+                | JournalError::Program(_)
+                | JournalError::Doubt(_)
+                | JournalError::TooMuch(_),
+            ) => FailureKind::Agent,
             Self::Journal(_) => FailureKind::Internal,
         };
         Failure { kind, error: bounded(self.to_string()).into() }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::attempt::{SpawnCall, Work};
 use crate::provider::exec::traceparent;
 use crate::provider::platform::skill_names;
-use atlas_contract::{Contract, platform};
+use atlas_contract::{Contract, Replay, platform};
 use atlas_types::SpawnRule;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -35,6 +35,10 @@ pub(super) struct JobContext<'a> {
     model: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     no_model: Option<&'a str>,
+    #[serde(skip_serializing_if = "is_default")]
+    durable: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    replay: Option<&'static str>,
 }
 
 fn is_default<T: Default + PartialEq>(value: &T) -> bool {
@@ -62,6 +66,8 @@ impl<'a> JobContext<'a> {
             skills: skill_names(&work.agent),
             model: model.as_deref().ok(),
             no_model: model.as_ref().err().map(String::as_str),
+            durable: work.agent.contract.durable,
+            replay: (work.agent.contract.replay != Replay::Normal).then_some(work.agent.contract.replay.as_str()),
         }
     }
 }
@@ -118,6 +124,7 @@ pub(super) enum Kind {
     Ready,
     Failed,
     Result,
+    Error,
     Log,
     Progress,
     Delta,
@@ -125,8 +132,22 @@ pub(super) enum Kind {
     Tool,
     Model,
     Leave,
+    /// It has left the run, whose job was parked.
+    Left,
+    Call,
+    Made,
+    Forget,
     #[serde(other)]
     Other,
+}
+
+/// What comes first of a frame of a durable program: the rest is read as what it is.
+#[derive(Debug, Deserialize)]
+pub(super) struct Beginning {
+    #[serde(rename = "type")]
+    pub(super) kind: Kind,
+    #[serde(default)]
+    pub(super) number: u64,
 }
 
 /// The tools of the platform that a contract asks for.

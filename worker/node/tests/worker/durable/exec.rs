@@ -1,0 +1,71 @@
+//! Programs without a host: shell scripts that say their steps as lines of JSON.
+
+use atlas_types::StepKind;
+
+use super::scene::Scene;
+use crate::support::shell;
+
+const SCRIPT: &str = r#"
+file=$(sed 's/.*"file":"\([^"]*\)".*/\1/')
+say() { echo "$1" > /dev/fd/$ATLAS_STEP_OUT; }
+hear() { read -r answer < /dev/fd/$ATLAS_STEP_IN; }
+step() {
+    say "{\"name\":\"$1\",\"args\":[1]}"
+    hear
+    case "$answer" in
+        *'"make":true'*)
+            echo "$1" >> "$file"
+            say "{\"made\":0,\"value\":\"did $1\"}"
+            hear ;;
+    esac
+}
+step a
+step b
+"#;
+
+#[tokio::test]
+async fn a_script_records_its_steps() {
+    let script = format!("{SCRIPT}echo \"{{\\\"last\\\": $answer}}\"");
+    let mut scene = Scene::set(&shell(&script, "  durable: true\n")).await;
+    let first = scene.attempt(1);
+    scene.session.grant(&first).await;
+    assert!(scene.record_until(3).await.is_none());
+    scene.revoke(&first).await;
+    let second = scene.attempt(2);
+    let output = scene.run(&second).await.output(&scene.controller);
+    assert!(output.starts_with(r#"{"last":{"call":0,"value":"did b","at_us":"#), "{output}");
+    assert_eq!(scene.lines(), "a\nb\n");
+    assert_eq!(scene.kinds(), [StepKind::Start, StepKind::Code, StepKind::Code]);
+    assert_eq!(scene.names(), ["", "a", "b"]);
+    let third = scene.attempt(3);
+    assert_eq!(scene.run(&third).await.output(&scene.controller), output);
+    assert_eq!(scene.lines(), "a\nb\n");
+    scene.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_script_that_waits_is_parked_and_begins_anew() {
+    let script = format!(
+        "{SCRIPT}say '{{\"kind\":\"sleep\",\"for\":3600,\"args\":[3600]}}'\nhear\nstep c\necho '{{\"done\":true}}'"
+    );
+    let mut scene = Scene::set(&shell(&script, "  durable: true\n")).await;
+    let first = scene.attempt(1);
+    scene.session.grant(&first).await;
+    assert!(scene.record_until(u64::MAX).await.is_none(), "it parks");
+    let [atlas_types::Wait::Time { at }] = scene.parked[0].waits[..] else { panic!("{:?}", scene.parked) };
+    scene.slept_until = at;
+    let second = scene.attempt(2);
+    assert_eq!(scene.run(&second).await.output(&scene.controller), r#"{"done":true}"#);
+    assert_eq!(scene.lines(), "a\nb\nc\n");
+    scene.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_line_that_is_none_ends_the_job_and_says_why() {
+    let script = "echo 'step a' > /dev/fd/$ATLAS_STEP_OUT\nsleep 60";
+    let mut scene = Scene::set(&shell(script, "  durable: true\n")).await;
+    let only = scene.attempt(1);
+    let error = scene.run(&only).await.error();
+    assert!(error.starts_with("a line to ATLAS_STEP_OUT: "), "{error}");
+    scene.shutdown().await;
+}
