@@ -7,6 +7,8 @@ mod nodejs;
 mod parked;
 mod scene;
 
+use std::time::Duration;
+
 use atlas_types::StepKind;
 
 use self::scene::{Scene, agent};
@@ -143,7 +145,7 @@ async fn a_step_outlasts_the_lease_and_a_large_result_is_an_artifact() {
         text = await self.context.step("large", large, input_data["file"])
         return {"length": len(text)}
 "#;
-    let mut scene = Scene::set_for(std::time::Duration::from_secs(3), &agent(code, "")).await;
+    let mut scene = Scene::set_with(Duration::from_secs(3), Duration::ZERO, &agent(code, "")).await;
     let first = scene.attempt(1);
     assert_eq!(scene.run(&first).await.output(&scene.controller), r#"{"length":100000}"#);
     assert!(matches!(scene.journal.steps[1].outcome.body, atlas_types::PayloadBody::Artifact { .. }));

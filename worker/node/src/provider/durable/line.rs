@@ -12,7 +12,7 @@ struct Line {
     forget: Option<u64>,
     #[serde(rename = "for")]
     seconds: Option<f64>,
-    until: Option<jiff::Timestamp>,
+    until: Option<String>,
 }
 
 impl Said {
@@ -26,6 +26,8 @@ impl Said {
         if made.is_some() {
             return Self::read(SaidKind::Made, line).map_err(wrong);
         }
+        let until = until.map(|text| text.parse::<jiff::Timestamp>()).transpose();
+        let until = until.map_err(|error| format!("until: {error}"))?;
         let mut frame: CallFrame = serde_json::from_slice(line).map_err(wrong)?;
         // A number that is none, or too large, becomes the nearest one.
         frame.for_us = frame.for_us.or(seconds.map(|seconds| (seconds * 1e6) as i64));

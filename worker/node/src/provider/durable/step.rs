@@ -9,7 +9,7 @@ use tokio::sync::oneshot;
 use super::call::{Carried, End, Inner, QUESTION, answered, refused};
 use super::frame::{Called, Made, What};
 use super::{key_of, lock};
-use crate::journal::{Intent, JournalError, hashed, made};
+use crate::journal::{Intent, JournalError, Working, hashed, made};
 
 /// Answers to the question what came of a step.
 const HAPPENED: &str = "happened";
@@ -37,12 +37,12 @@ impl Inner {
         effects: Option<&str>,
         reconcile: bool,
     ) -> Result<End, JournalError> {
-        let _working = self.book.begin().await?;
+        let mut working = self.book.begin().await?;
         let outcome = match effects {
             None | Some("pure" | "idempotent") => {
-                outcome_of(self.run(call, Run { again: self.again, doubt: false }).await?)
+                outcome_of(self.run((call, &mut working), Run { again: self.again, doubt: false }).await?)
             }
-            Some("once") => self.once(call, reconcile).await?,
+            Some("once") => self.once((call, &mut working), reconcile).await?,
             Some(other) => {
                 let other: String = other.chars().take(20).collect();
                 return Ok(refused(&format!("effects are pure, idempotent or once, not {other:?}")));
@@ -51,35 +51,59 @@ impl Inner {
         self.record(call, StepKind::Code, outcome).await
     }
 
-    async fn run(&self, call: &Carried, Run { again, doubt }: Run) -> Result<Made, JournalError> {
-        let (tell, told) = oneshot::channel();
+    async fn run(
+        &self,
+        (call, working): (&Carried, &mut Working<'_>),
+        Run { again, doubt }: Run,
+    ) -> Result<Made, JournalError> {
+        let (tell, mut told) = oneshot::channel();
         lock(&self.functions).insert(call.call, tell);
         let key = hashed(&("idempotency", self.job.to_string(), &call.id)).to_string();
         // Whoever hears it lives as long as the attempt.
         let _ = self.says.send(Called { call: call.call, what: What::Make { key, again, doubt } });
-        told.await.map_err(|_| JournalError::Stopped)
+        let made = tokio::select! {
+            biased;
+            made = &mut told => made,
+            () = call.forgotten.notified() => {
+                // Perhaps it has been cancelled, and nobody will say how it ended. It must not keep the job from its park.
+                working.rests();
+                let made = told.await;
+                working.goes_on().await;
+                made
+            }
+        };
+        made.map_err(|_| JournalError::Stopped)
     }
 
     /// Runs a function that must not run twice.
-    async fn once(&self, call: &Carried, reconcile: bool) -> Result<Outcome, JournalError> {
+    async fn once(
+        &self,
+        (call, working): (&Carried, &mut Working<'_>),
+        reconcile: bool,
+    ) -> Result<Outcome, JournalError> {
         let mut number = 0;
         while number < BEGINS_MAX && self.intents.contains(&intent(&call.id, number)) {
             number += 1;
         }
         if let Some(last) = number.checked_sub(1)
-            && let Some(outcome) = self.in_doubt(call, last, reconcile).await?
+            && let Some(outcome) = self.in_doubt((call, &mut *working), last, reconcile).await?
         {
             return Ok(outcome);
         }
         let make = || async { made(&Intent { attempt: number + 1, tools: vec![call.name.clone()] }) };
         self.book.step(StepKind::Intent, intent(&call.id, number), make).await?;
-        self.run(call, Run { again: number > 0, doubt: false }).await.map(outcome_of)
+        self.run((call, working), Run { again: number > 0, doubt: false }).await.map(outcome_of)
     }
 
     /// What came of a step that an earlier attempt began. None if it did not happen.
-    async fn in_doubt(&self, call: &Carried, last: u32, reconcile: bool) -> Result<Option<Outcome>, JournalError> {
+    async fn in_doubt(
+        &self,
+        (call, working): (&Carried, &mut Working<'_>),
+        last: u32,
+        reconcile: bool,
+    ) -> Result<Option<Outcome>, JournalError> {
         if reconcile {
-            return Ok(match self.run(call, Run { again: true, doubt: true }).await? {
+            return Ok(match self.run((call, working), Run { again: true, doubt: true }).await? {
                 Made::DidNot => None,
                 Made::Outcome(outcome) => Some(outcome),
             });

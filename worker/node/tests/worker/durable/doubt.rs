@@ -20,6 +20,7 @@ async fn lost(code: &str) -> Scene {
     scene.revoke(&first).await;
     assert_eq!((scene.kinds().pop(), scene.lines().as_str()), (Some(StepKind::Code), "5\n"));
     scene.journal.steps.pop();
+    scene.parks = false;
     scene
 }
 

@@ -23,6 +23,7 @@ async fn messages_of_other_channels_are_put_aside_for_later() {
     assert!(scene.record_until(u64::MAX).await.is_none(), "it parks");
     assert_eq!(scene.parked.last().expect("one").read, 2, "they are put aside");
     scene.message("m3", Some("approval"));
+    scene.parks = false;
     let second = scene.attempt(2);
     let output = scene.run(&second).await.output(&scene.controller);
     assert_eq!(output, r#"{"got":["m3","m1",null]}"#);

@@ -1,5 +1,7 @@
 //! Programs that wait: their jobs are parked, and their processes stay.
 
+use std::time::Duration;
+
 use atlas_types::{StepKind, Wait};
 
 use super::scene::{Scene, agent};
@@ -77,11 +79,12 @@ async fn a_job_whose_function_runs_does_not_park() {
     let code = r#"
     async def execute(self, input_data):
         nap = asyncio.ensure_future(self.context.sleep(3600))
-        await self.context.step("works", slow, input_data["file"], "works", 1)
+        await self.context.step("works", slow, input_data["file"], "works", 4)
         nap.cancel()
         return {}
 "#;
-    let mut scene = Scene::set(&agent(code, "")).await;
+    let (ttl, park_after) = (Duration::from_secs(10), Duration::from_secs(3));
+    let mut scene = Scene::set_with(ttl, park_after, &agent(code, "")).await;
     let first = scene.attempt(1);
     assert_eq!(scene.run(&first).await.output(&scene.controller), "{}");
     assert!(scene.parked.is_empty(), "{:?}", scene.parked);
@@ -103,6 +106,7 @@ async fn jobs_questions_and_tools_are_waited_for() {
     let more = "  requires: {spawn_agents: true, platform_tools: true}\n";
     let mut scene = Scene::set(&agent(code, more)).await;
     let rule = atlas_types::SpawnRule { depth: 0, depth_max: 3, permitted: true };
+    scene.parks = false;
     scene.answers.extend([r#"{"answer":true}"#, r#"{"agents":[]}"#]);
     let first = atlas_types::Assignment { spawn: Some(rule), ..scene.attempt(1) };
     let output = scene.run(&first).await.output(&scene.controller);

@@ -81,18 +81,17 @@ pub(super) struct Scene {
     pub(super) slept_until: Timestamp,
     /// Messages that were read before this attempt.
     read: u64,
-    ttl: Duration,
 }
 
 impl Scene {
     pub(super) async fn set(files: &[(&'static str, String)]) -> Self {
-        Self::set_for(Duration::from_secs(10), files).await
+        Self::set_with(Duration::from_secs(10), Duration::ZERO, files).await
     }
 
-    /// With sessions that last so long without a renewal.
-    pub(super) async fn set_for(ttl: Duration, files: &[(&'static str, String)]) -> Self {
+    /// With sessions that last so long without a renewal, and jobs that wait so long before they park.
+    pub(super) async fn set_with(ttl: Duration, park_after: Duration, files: &[(&'static str, String)]) -> Self {
         let mut controller = Controller::start().await;
-        let node = Node::start_with(&controller, |options| options.park_after = Duration::ZERO).await;
+        let node = Node::start_with(&controller, |options| options.park_after = park_after).await;
         let mut session = controller.session().await;
         session.hello().await;
         session.welcome_for(ttl, Vec::new()).await;
@@ -113,7 +112,6 @@ impl Scene {
             mail: Vec::new(),
             slept_until: Timestamp::NOT_YET,
             read: 0,
-            ttl,
         }
     }
 
@@ -237,7 +235,6 @@ impl Scene {
 
     /// Waits until a step has left a line. Renewals are answered later.
     pub(super) async fn until_line(&mut self, line: &str) {
-        let _ = self.ttl;
         let file = self.file.clone();
         let holds = || std::fs::read_to_string(&file).is_ok_and(|text| text.lines().any(|one| one == line));
         // The worker's first step must be recorded before its program does one.
