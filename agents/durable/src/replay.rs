@@ -10,8 +10,9 @@ use std::time::Duration;
 
 use crate::CallKind;
 
-/// How long a program may ask for nothing while a call of it cannot go on before the rest of the record is asked for.
-pub const PATIENCE: Duration = Duration::from_secs(10);
+/// How long a program may ask for nothing while a call of it cannot go on before the rest of the record is asked for. It is long, because code
+/// between two recorded calls may take its time beside a call that is held, and an error would end a job that has done nothing wrong.
+pub const PATIENCE: Duration = Duration::from_secs(120);
 
 /// The key of a step in the journal: a hash of the identity of its call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
