@@ -55,11 +55,17 @@ pub enum Bug {
     NamespaceStarves,
     /// The oldest jobs of an agent are placed last.
     YoungestFirst,
+    /// A worker makes the last recorded call of a durable program again.
+    CallBegunAgain,
+    /// A durable program gets the result of a call before the leader has answered that it is recorded.
+    AnsweredBeforeApplied,
+    /// A durable program gets recorded results in another order than that of its record.
+    ReleasedOutOfOrder,
 }
 
 impl Bug {
     /// All of them.
-    pub const ALL: [Self; 26] = [
+    pub const ALL: [Self; 29] = [
         Self::AckBeforeCommit,
         Self::RefusalWithoutQuorum,
         Self::StaleRead,
@@ -86,5 +92,8 @@ impl Bug {
         Self::LogUnfenced,
         Self::NamespaceStarves,
         Self::YoungestFirst,
+        Self::CallBegunAgain,
+        Self::AnsweredBeforeApplied,
+        Self::ReleasedOutOfOrder,
     ];
 }

@@ -17,7 +17,7 @@ const RUN_MIN: [(&str, u64); 6] = [
 ];
 
 /// What a campaign of 200 runs must have seen, and how often.
-const CAMPAIGN_MIN: [(&str, u64); 71] = [
+const CAMPAIGN_MIN: [(&str, u64); 74] = [
     ("jobs that waited for their turn", 100),
     ("namespaces that waited for their turn", 50),
     ("rates used up", 20),
@@ -76,6 +76,9 @@ const CAMPAIGN_MIN: [(&str, u64); 71] = [
     ("wall clock jumps", 20),
     ("steps made", 500),
     ("journals continued", 50),
+    ("calls made", 200),
+    ("programs continued", 20),
+    ("calls released together", 10),
     ("folds", 50),
     ("folds replayed", 10),
     ("steps without room", 5),

@@ -112,6 +112,9 @@ impl World {
 
     /// A step is made, and has to be recorded.
     pub(crate) fn step_is_made(&mut self, node: Node, token: FencingToken, number: u64) {
+        if self.nodes[node].programs.contains_key(&token) {
+            return self.call_is_made(node, token, number);
+        }
         let Some(walk) = self.nodes[node].walks.get(&token).filter(|walk| walk.replay.next() == number) else { return };
         let step = Arc::new(step(walk.path, number));
         self.record_step(node, token, step);
@@ -123,11 +126,13 @@ impl World {
     }
 
     /// Sends a step, or the fold that makes room for it.
-    fn record_step(&mut self, node: Node, token: FencingToken, step: Arc<Step>) {
+    pub(crate) fn record_step(&mut self, node: Node, token: FencingToken, step: Arc<Step>) {
         let fold = self.fresh();
-        let Some(walk) = self.nodes[node].walks.get(&token) else { return };
-        let job = walk.job;
-        let entry = match walk.replay.record(&step) {
+        let machine = &self.nodes[node];
+        let walk = machine.walks.get(&token).map(|walk| (walk.job, &walk.replay));
+        let program = machine.programs.get(&token).map(|program| (program.job, &program.journal));
+        let Some((job, journal)) = walk.or(program) else { return };
+        let entry = match journal.record(&step) {
             Recording::Send { from } => Entry::Step { from, step: Arc::clone(&step) },
             Recording::Fold { upto, steps } => {
                 let artifact = artifact(fold);
@@ -161,6 +166,9 @@ impl World {
             return self.after(300 * MS, Event::EntrySaid(node, number));
         }
         self.nodes[node].entries.remove(&number);
+        if self.nodes[node].programs.contains_key(&token) {
+            return self.program_entry(node, token, (result, entry, step));
+        }
         let Some(walk) = self.nodes[node].walks.get_mut(&token) else { return };
         match (result, entry) {
             (StepsResult::Applied, Entry::Step { from, step }) => {
@@ -189,6 +197,7 @@ impl World {
         self.leave_step(node, token);
         let machine = &mut self.nodes[node];
         machine.walks.remove(&token);
+        machine.programs.remove(&token);
         machine.entries.retain(|_, sent| sent.token != token);
     }
 

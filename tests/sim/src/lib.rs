@@ -25,6 +25,7 @@ mod node;
 mod options;
 mod oracle;
 mod people;
+mod programs;
 mod raft;
 mod rng;
 mod routing;

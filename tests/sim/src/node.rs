@@ -17,6 +17,7 @@ use crate::journal::{Sent, Walk};
 use crate::logs::Lines;
 use crate::message::{Conn, Event, Frame, Member, Node, ToMember, ToNode};
 use crate::options::{MS, SECOND};
+use crate::programs::Program;
 use crate::sleeper::Sleeper;
 use crate::workload::{self, Agent};
 use crate::world::World;
@@ -47,6 +48,8 @@ pub(crate) struct Machine {
     pub(crate) spawns: BTreeMap<u64, Spawn>,
     /// Children on their way through the journals of their jobs.
     pub(crate) walks: BTreeMap<FencingToken, Walk>,
+    /// Its durable programs.
+    pub(crate) programs: BTreeMap<FencingToken, Program>,
     /// What they record and no leader has answered, by number.
     pub(crate) entries: BTreeMap<u64, Sent>,
     /// Its attempts that park.
@@ -87,6 +90,7 @@ impl Machine {
             disk_boot: 0,
             spawns: BTreeMap::new(),
             walks: BTreeMap::new(),
+            programs: BTreeMap::new(),
             entries: BTreeMap::new(),
             sleepers: BTreeMap::new(),
             started_at: 0,
@@ -160,6 +164,7 @@ impl World {
         machine.up = false;
         machine.spawns.clear();
         machine.walks.clear();
+        machine.programs.clear();
         machine.entries.clear();
         machine.sleepers.clear();
         for token in std::mem::take(&mut machine.children).into_keys() {
@@ -353,7 +358,7 @@ impl World {
         self.coverage.count("executions");
         self.oracle.child_started(job, token, self.now);
         // One that journals ends well after its last step, or else when its time is over.
-        let journaling = agent == Agent::Journaling;
+        let journaling = matches!(agent, Agent::Journaling | Agent::Program);
         let runs_for = if journaling { 20 * SECOND } else { self.rng.pick(&[5, 50, 300, 1_500, 4_000, 7_000]) * MS };
         let is_plain = agent == Agent::Shaky || Agent::LONERS.contains(&agent);
         // Attempts end at once on a node that is broken. Its circuit, and that of the shaky agent, close again after the faults.
@@ -388,6 +393,7 @@ impl World {
             Agent::Sleeper => return self.sleeper_starts(node, assignment),
             Agent::Parent => self.parent_starts(node, Spawner { job, token }),
             Agent::Journaling => self.begin_walk(node, assignment),
+            Agent::Program => self.program_starts(node, assignment),
             _ => {}
         }
         self.at(ends_at, Event::ChildEnds(node, token));

@@ -15,7 +15,7 @@ use atlas_replica::Replica;
 use atlas_state::State;
 use atlas_types::{
     ClusterTime, Event, EventRecord, FailureKind, FencingToken, Job, JobChange, JobId, JobStatus, LimitKey, Namespace,
-    NodeHealth, NodeId, Outcome, Place, Question, QuestionId, Reason, RunId, RunStatus, Seq,
+    NodeHealth, NodeId, Outcome, Place, Question, QuestionId, Reason, RunId, RunStatus, Seq, StepKey,
 };
 
 use self::circuits::{Guarded, Seen};
@@ -43,6 +43,9 @@ pub(crate) struct Oracle {
     check_every: u64,
     /// The steps that attempts have begun.
     made: BTreeSet<(JobId, u64, FencingToken)>,
+    /// The recorded calls of durable programs, in their order, and how many of them each attempt has used.
+    calls: BTreeMap<JobId, Vec<StepKey>>,
+    calls_used: BTreeMap<FencingToken, usize>,
     /// For each fork, the job whose steps it makes.
     paths: BTreeMap<JobId, JobId>,
     /// The job that each run carries.
@@ -114,6 +117,8 @@ impl Oracle {
             event: 0,
             check_every,
             made: BTreeSet::new(),
+            calls: BTreeMap::new(),
+            calls_used: BTreeMap::new(),
             paths: BTreeMap::new(),
             carried: BTreeMap::new(),
             chains: BTreeMap::new(),
@@ -235,7 +240,7 @@ impl Oracle {
         }
         match &record.event {
             Event::Job { change, job, .. } => self.job_event(*change, job, coverage),
-            Event::StepsRecorded { job, from, steps } => self.steps_recorded(*job, *from, steps.len() as u64),
+            Event::StepsRecorded { job, from, steps } => self.steps_recorded(*job, *from, steps),
             Event::Run { change, run } => self.chain_changed(*change, run, coverage),
             Event::QuestionAsked { question } if question.rule.is_some() => coverage.count("approvals asked"),
             Event::QuestionAsked { .. } => coverage.count("questions asked"),
@@ -368,7 +373,7 @@ impl Oracle {
                 self.violate(format!("{id} completed under lease {live:?} with the result of {by:?}"));
             }
         }
-        if job.status == JobStatus::Completed && Agent::named(&job.agent) == Agent::Journaling {
+        if job.status == JobStatus::Completed {
             self.check_steps(job);
         }
         if self.cancelled.contains(&id) && job.status != JobStatus::Cancelled {

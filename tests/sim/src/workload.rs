@@ -43,6 +43,8 @@ pub enum Agent {
     Parent,
     /// Records each of its steps, so that no attempt repeats one. Its starts are limited, and its running jobs by a label.
     Journaling,
+    /// Does several things at a time, and records what came of each.
+    Program,
     /// Calls a model.
     Llm,
     /// Records steps, and parks between them until a time, a message or the end of a child.
@@ -55,7 +57,7 @@ pub enum Agent {
 
 impl Agent {
     /// All of them.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::Echo,
         Self::Gpu,
         Self::Once,
@@ -65,6 +67,7 @@ impl Agent {
         Self::Hasty,
         Self::Parent,
         Self::Journaling,
+        Self::Program,
         Self::Llm,
         Self::Sleeper,
         Self::Carried,
@@ -119,6 +122,7 @@ impl Agent {
                     PerKey { key: "label:k".into(), concurrency: Some(1), rate: Some(Rate::new(1, 1, Some(2))) };
                 RunSpec { max_attempts: 5, rate: Some(Rate::new(2, 1, Some(1))), per_key: Some(per_key), ..plain }
             }
+            Self::Program => RunSpec { max_attempts: 5, ..plain },
             Self::Gpu => RunSpec { demand: Demand { gpus: 1, vram_bytes: 10 * GB, ..Demand::default() }, ..plain },
             Self::Once => RunSpec { effects: Effects::Once, ..plain },
             Self::Fragile => RunSpec { max_attempts: 1, ..plain },

@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use atlas_types::{FencingToken, Fork, Job, JobId};
+use atlas_types::{FencingToken, Fork, Job, JobId, Step, StepKey};
 
 use super::Oracle;
 use crate::coverage::Coverage;
 use crate::journal::steps_of;
+use crate::programs::calls_of;
 use crate::workload::Agent;
 
 impl Oracle {
@@ -21,11 +22,16 @@ impl Oracle {
     }
 
     /// Steps are recorded: the attempt that made them holds the lease.
-    pub(super) fn steps_recorded(&mut self, job: JobId, from: u64, count: u64) {
-        let journals = |job: &Arc<Job>| Agent::named(&job.agent) == Agent::Journaling;
+    pub(super) fn steps_recorded(&mut self, job: JobId, from: u64, steps: &[Arc<Step>]) {
+        let count = steps.len() as u64;
         let Some(token) = self.jobs.get(&job).and_then(|record| record.live) else { return };
-        if !self.truth.state().job(job).is_some_and(journals) {
-            return;
+        match self.truth.state().job(job).map(|job| Agent::named(&job.agent)) {
+            Some(Agent::Journaling) => {}
+            Some(Agent::Program) => {
+                self.calls.entry(job).or_default().extend(steps.iter().map(|step| step.key));
+                return;
+            }
+            _ => return,
         }
         if let Some(number) = (from..from + count).find(|number| !self.made.contains(&(job, *number, token))) {
             self.violate(format!("step {number} of {job} was recorded under token {token}, which did not make it"));
@@ -39,10 +45,38 @@ impl Oracle {
         }
     }
 
+    /// An attempt of a durable program begins a call.
+    pub(crate) fn call_made(&mut self, job: JobId, key: StepKey, token: FencingToken) {
+        if self.calls.get(&job).is_some_and(|calls| calls.contains(&key)) {
+            self.violate(format!("the call {key} of {job} is recorded and was made again under token {token}"));
+        }
+    }
+
+    /// An attempt of a durable program uses the result of a call: that of the next record.
+    pub(crate) fn call_used(&mut self, job: JobId, key: StepKey, token: FencingToken) {
+        let used = self.calls_used.entry(token).or_default();
+        let next = *used;
+        *used += 1;
+        let is_known = self.truth.state().job(job).is_some();
+        match self.calls.get(&job).and_then(|calls| calls.get(next)) {
+            Some(recorded) if *recorded == key => {}
+            Some(recorded) => {
+                let place = format!("call {next} of {job} is recorded as {recorded}");
+                self.violate(format!("{place}, and the attempt under token {token} has used {key}"));
+            }
+            None if is_known => self.violate(format!("the call {key} of {job} was used before it was recorded")),
+            None => {}
+        }
+    }
+
     /// A job that ended well has all its steps.
     pub(super) fn check_steps(&mut self, job: &Job) {
         let next = job.journal.as_ref().map_or(0, |journal| journal.next());
-        let steps = steps_of(self.path_of(job.id));
+        let steps = match Agent::named(&job.agent) {
+            Agent::Journaling => steps_of(self.path_of(job.id)),
+            Agent::Program => calls_of(job.id),
+            _ => return,
+        };
         if next != steps {
             self.violate(format!("{} completed with {next} of {steps} steps", job.id));
         }
