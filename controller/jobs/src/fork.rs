@@ -109,8 +109,8 @@ impl Jobs {
         }
     }
 
-    /// The version that goes on. Another version than before has to be able to: it is an agent with a model, takes the input, and takes its
-    /// images from the same member of it, so that the recorded requests stay the same.
+    /// The version that goes on. Another version than before has to be able to: it is an agent with a model or a durable program, takes the
+    /// input, and takes its images from the same member of it, so that the recorded requests stay the same.
     async fn version_of_fork(
         &self,
         caller: &Caller,
@@ -128,8 +128,8 @@ impl Jobs {
         let known = self.registry.contract(&agent).await?;
         let version = agent.version;
         let differs = |why: &str| Err(Error::ForkDiffers(format!("{} {version} {why}", agent.name)));
-        if !calls_models(&known.value) {
-            return differs("is no agent with a model, so it cannot go on after recorded steps");
+        if !calls_models(&known.value) && known.value["durable"] != true {
+            return differs("is neither an agent with a model nor durable, so it cannot go on after recorded steps");
         }
         if let Some(before) = job.pin.as_ref().and_then(|pin| state.agent(&job.namespace, &job.agent, pin.version)) {
             let images = |value: &Value| value["provider"]["images"].clone();

@@ -40,7 +40,8 @@ pub(crate) async fn run(context: &Context, options: &Options) -> Result<Exit, Fa
     }
     let recorded = Recorded::read(&client, id).await?;
     let id = recorded.job.id.as_str();
-    if let Some(count) = usize::try_from(*from_step).ok().filter(|count| (1..=recorded.steps.len()).contains(count))
+    if !recorded.is_program
+        && let Some(count) = usize::try_from(*from_step).ok().filter(|count| (1..=recorded.steps.len()).contains(count))
         && let Replay::Differs(difference) = recorded.replay(count)?
     {
         // The new job would end there with this error.

@@ -23,6 +23,8 @@ pub(super) struct Recorded {
     said: Vec<atlas_model::Message>,
     /// Whether the agent has a `config.yaml`.
     is_normal: bool,
+    /// Whether it is a durable program: only the program itself can tell what it asks for.
+    pub(super) is_program: bool,
 }
 
 /// The size of the outcome `null`, which a page also shows instead of an outcome that it has no room for.
@@ -38,7 +40,9 @@ impl Recorded {
             return Err(empty(&job));
         }
         let (mut input, mut images, mut said) = (job.input_data.clone(), Vec::new(), Vec::new());
-        let provider = provider(client, &job).await?;
+        let contract = contract(client, &job).await?;
+        let is_program = contract["durable"] == true;
+        let provider = &contract["provider"];
         let member = |name: &str| provider.get(name).and_then(Value::as_str);
         if let Some(member) = member("images") {
             images = images::take(&mut input, member).map_err(Failure::answer)?;
@@ -50,7 +54,7 @@ impl Recorded {
         if is_normal && job.metadata.contains_key(CONVERSATION_METADATA) {
             said = messages::continued(&input).map_err(Failure::answer)?;
         }
-        Ok(Self { job, steps, input, images, said, is_normal })
+        Ok(Self { job, steps, input, images, said, is_normal, is_program })
     }
 
     /// Runs the agent loop over the first `count` steps. No model and no tool is called.
@@ -90,12 +94,12 @@ async fn steps(client: &Client, id: &str) -> Result<Vec<Step>, Failure> {
     }
 }
 
-/// The provider of the contract that the job ran; null if that version was deleted.
-async fn provider(client: &Client, job: &Job) -> Result<Value, Failure> {
+/// The contract that the job ran; null if that version was deleted.
+async fn contract(client: &Client, job: &Job) -> Result<Value, Failure> {
     let answer = client.get(&["api", "agents", &job.agent_name], &[("version", &job.agent_version)]).await;
     match answer {
         Err(failure) if failure.exit == Exit::NotFound => Ok(Value::Null),
-        answer => Ok(answer?["contract"]["provider"].take()),
+        answer => Ok(answer?["contract"].take()),
     }
 }
 
