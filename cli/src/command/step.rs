@@ -55,13 +55,14 @@ pub(crate) struct Options {
     #[arg(long, value_name = "PROMPT")]
     ask: Option<String>,
     /// The answers to choose from, separated by commas.
-    #[arg(long, value_name = "ANSWER,…", value_delimiter = ',', requires = "ask", conflicts_with = "confirm")]
+    #[arg(long, value_name = "ANSWER,…", value_delimiter = ',', requires = "ask")]
+    #[arg(conflicts_with_all = ["confirm", "name", "sleep", "until", "receive", "spawn"])]
     options: Vec<String>,
     /// Several of the answers may be chosen.
     #[arg(long, requires = "options")]
     many: bool,
     /// Asks for yes or no.
-    #[arg(long, requires = "ask")]
+    #[arg(long, requires = "ask", conflicts_with_all = ["name", "sleep", "until", "receive", "spawn"])]
     confirm: bool,
     /// The answer once the time has passed.
     #[arg(long, value_name = "ANSWER", requires_all = ["ask", "timeout"])]
@@ -70,7 +71,8 @@ pub(crate) struct Options {
     #[arg(long, value_name = "CHANNEL")]
     receive: Option<String>,
     /// Longest wait for an answer, a message or a job; without a result, the exit code is 9.
-    #[arg(long, value_name = "DURATION", value_parser = words::parse_duration, conflicts_with_all = ["name", "sleep", "until"])]
+    #[arg(long, value_name = "DURATION", value_parser = words::parse_duration)]
+    #[arg(conflicts_with_all = ["name", "sleep", "until"])]
     timeout: Option<Duration>,
     /// Runs a job of this agent, and prints its output.
     #[arg(long, value_name = "AGENT")]
