@@ -56,7 +56,9 @@ fn boundaries(steps: &[JobStep]) -> Vec<usize> {
     let ends: Vec<usize> = steps.iter().filter(is_end).map(|step| step.step as usize + 1).collect();
     let Some(most) = ends.len().checked_sub(1).filter(|_| ends.len() > REPETITIONS_MAX) else { return ends };
     // The last one has the whole record, and is never left out.
-    (0..REPETITIONS_MAX).map(|place| ends[most - (REPETITIONS_MAX - 1 - place) * most / (REPETITIONS_MAX - 1)]).collect()
+    (0..REPETITIONS_MAX)
+        .map(|place| ends[most - (REPETITIONS_MAX - 1 - place) * most / (REPETITIONS_MAX - 1)])
+        .collect()
 }
 
 /// `step 3 of 5, charge`.
