@@ -83,7 +83,7 @@ pub(in crate::provider) enum News {
 impl Durable {
     /// The members of a frame that begins a run, each after a comma.
     pub(in crate::provider) fn beginning(&self) -> String {
-        let seed = self.inner.seed();
+        let seed = self.inner.seed;
         format!(r#", "past": {}, "began_us": {}, "seed": {seed}"#, self.past.told(), self.inner.began_us)
     }
 
@@ -264,7 +264,9 @@ impl Durable {
 
     /// What a program has left out of its record that has ended: a warning, or an error if it must follow all of it.
     pub(in crate::provider) fn left_out(&self) -> Option<String> {
-        let left: Vec<String> = self.replay.unclaimed().map(|record| record.kind.shown(&record.name)).collect();
+        // What it was told at its beginning it may have taken without a word.
+        let untold = self.replay.unclaimed().filter(|record| !self.past.is_told(&record.key));
+        let left: Vec<String> = untold.map(|record| record.kind.shown(&record.name)).collect();
         let first = left.first()?;
         let others = match left.len() {
             1 => String::new(),

@@ -125,13 +125,11 @@ async fn a_program_that_differs_fails_with_both_sides_and_its_line() {
         "{error}"
     );
     assert_eq!(scene.lines(), "1\n2\n", "nothing new was done");
-    // A program that leaves something out ends, with a warning.
-    scene.publish(&agent(&code.lines().take(3).chain(["        return {}"]).collect::<Vec<_>>().join("\n"), ""));
+    // A program that leaves something out of what it was told ends.
+    let shorter = code.lines().take(3).chain(["        return {}"]).collect::<Vec<_>>().join("\n");
+    scene.publish(&agent(&shorter, ""));
     let third = scene.attempt(3);
     assert_eq!(scene.run(&third).await.output(&scene.controller), "{}");
-    let warned =
-        |text: &str| scene.session.events.iter().any(|event| event.level == "warning" && event.text.contains(text));
-    assert!(warned("its record has the step 'charge', for which it did not ask"), "{:?}", scene.session.events);
     scene.node.shutdown().await;
 }
 

@@ -30,6 +30,8 @@ use crate::provider::{Control, Shared};
 struct Begun {
     #[serde(default)]
     began_us: i64,
+    #[serde(default)]
+    seed: u64,
 }
 
 impl Durable {
@@ -55,7 +57,7 @@ impl Durable {
             ),
             Err(why) => (None, why),
         };
-        let Begun { began_us } = read(&start.1)?;
+        let Begun { began_us, seed } = read(&start.1)?;
         let (says, said) = mpsc::unbounded_channel();
         let (told, hears) = mpsc::unbounded_channel();
         let inner = Arc::new(Inner {
@@ -69,6 +71,7 @@ impl Durable {
             start,
             started: OnceCell::new(),
             began_us,
+            seed,
             again: assignment.attempt > Attempt(1) || !steps.is_empty(),
             intents: before.intents,
             functions: Mutex::default(),
@@ -113,7 +116,8 @@ fn start(work: &Work, shared: &Shared, book: &Book) -> Result<((StepKey, Vec<u8>
     if let Some(recorded) = book.known(without) {
         return Ok(((without, recorded.to_vec()), Err("the job began without a model".to_owned())));
     }
-    let mut begun = json!({ "began_us": shared.env.clock.wall().0 });
+    // Programs in JavaScript have numbers of 53 bits.
+    let mut begun = json!({ "began_us": shared.env.clock.wall().0, "seed": shared.env.entropy.u64() >> 11 });
     let fixed = match work.agent.contract.calls_models() {
         true => Fixed::of(&work.agent, &work.assignment.attachments, shared).map_err(|fault| fault.to_string()),
         false => Err("the contract states no model; add the block \"model\" to agent.yaml".to_owned()),

@@ -14,7 +14,7 @@ use tokio::sync::{Notify, OnceCell, Semaphore, mpsc, oneshot};
 use super::frame::{CallFrame, Called, Made};
 use super::inbox::Inbox;
 use super::{SHORT_SLEEP, key_of, raw};
-use crate::journal::{Book, ChildCall, JournalError, Made as Recording, UNATTENDED, hashed, made};
+use crate::journal::{Book, ChildCall, JournalError, Made as Recording, UNATTENDED, made};
 use crate::mailbox::Answer;
 use crate::provider::durable::past::raw_of;
 use crate::provider::llm::fault::Fault;
@@ -49,6 +49,8 @@ pub(super) struct Inner {
     pub(super) start: (StepKey, Vec<u8>),
     pub(super) started: OnceCell<()>,
     pub(super) began_us: i64,
+    /// A random number of the record: that of a job that goes on from another's record is the same.
+    pub(super) seed: u64,
     /// Whether there were attempts before this one.
     pub(super) again: bool,
     /// What earlier attempts began and must not be done twice.
@@ -110,12 +112,6 @@ impl Inner {
 
     fn wall(&self) -> Timestamp {
         self.shared.env.clock.wall()
-    }
-
-    /// A number that is the same in each attempt of the job.
-    pub(super) fn seed(&self) -> u32 {
-        let key = hashed(&("seed", self.job.to_string()));
-        u32::from_be_bytes([key.0[0], key.0[1], key.0[2], key.0[3]])
     }
 
     /// Records what the job is fixed to, once.

@@ -20,6 +20,7 @@ pub(super) struct Past {
     outcomes: Vec<(CallKind, Arc<[u8]>)>,
     /// The first of them, which the program is told at its beginning: JSON of each.
     told: Vec<String>,
+    told_keys: BTreeSet<Key>,
 }
 
 /// The same, for those who go on from there.
@@ -37,7 +38,7 @@ pub(super) struct Before {
 
 impl Past {
     pub(super) fn of(steps: &[RecordedStep]) -> Result<Before, JournalError> {
-        let mut past = Self { outcomes: Vec::new(), told: Vec::new() };
+        let mut past = Self { outcomes: Vec::new(), told: Vec::new(), told_keys: BTreeSet::new() };
         let (mut records, mut intents) = (Vec::new(), BTreeSet::new());
         let (mut kept, mut taken, mut told_bytes) = (BTreeMap::new(), BTreeSet::new(), Some(0));
         for (number, (kind, key, outcome)) in steps.iter().enumerate() {
@@ -48,7 +49,8 @@ impl Past {
                     let kind = kind_of(&record.call);
                     records.push(Recorded { key: Key(key.0), kind, name: record.name.clone() });
                     past.outcomes.push((kind, Arc::clone(outcome)));
-                    told_bytes = told_bytes.filter(|_| record.alone).and_then(|bytes| past.tell(record, bytes));
+                    told_bytes =
+                        told_bytes.filter(|_| record.alone).and_then(|bytes| past.tell(Key(key.0), record, bytes));
                 }
                 None if *kind == StepKind::Model => {
                     records.push(Recorded { key: Key(key.0), kind: CallKind::Model, name: String::new() });
@@ -70,7 +72,7 @@ impl Past {
     }
 
     /// Adds a record to those that the program is told at its beginning. None once there is no more room.
-    fn tell(&mut self, record: CallRecord, bytes: usize) -> Option<usize> {
+    fn tell(&mut self, key: Key, record: CallRecord, bytes: usize) -> Option<usize> {
         let (id, at_us) = (serde_json::to_string(&record.call).ok()?, record.at_us);
         let told = match record.into_outcome() {
             Outcome::Value(value) => format!(r#"[{id},{{"value":{}}},{at_us}]"#, value.get()),
@@ -81,6 +83,7 @@ impl Past {
             return None;
         }
         self.told.push(told);
+        self.told_keys.insert(key);
         Some(bytes)
     }
 
@@ -92,6 +95,11 @@ impl Past {
     /// How many records that is.
     pub(super) fn told_count(&self) -> usize {
         self.told.len()
+    }
+
+    /// Whether the program was told a record at its beginning.
+    pub(super) fn is_told(&self, key: &Key) -> bool {
+        self.told_keys.contains(key)
     }
 
     /// What a call gets, and when it was recorded.

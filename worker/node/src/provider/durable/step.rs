@@ -58,7 +58,7 @@ impl Inner {
     ) -> Result<Made, JournalError> {
         let (tell, mut told) = oneshot::channel();
         lock(&self.functions).insert(call.call, tell);
-        let key = hashed(&("idempotency", self.job.to_string(), &call.id)).to_string();
+        let key = hashed(&("idempotency", self.seed, self.began_us, &call.id)).to_string();
         // Whoever hears it lives as long as the attempt.
         let _ = self.says.send(Called { call: call.call, what: What::Make { key, again, doubt } });
         let made = tokio::select! {

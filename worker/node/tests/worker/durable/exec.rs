@@ -33,7 +33,7 @@ async fn a_script_records_its_steps() {
     scene.revoke(&first).await;
     let second = scene.attempt(2);
     let output = scene.run(&second).await.output(&scene.controller);
-    assert!(output.starts_with(r#"{"last":{"call":0,"value":"did b","at_us":"#), "{output}");
+    assert!(output.starts_with(r#"{"last": {"call":0,"value":"did b","at_us":"#), "{output}");
     assert_eq!(scene.lines(), "a\nb\n");
     assert_eq!(scene.kinds(), [StepKind::Start, StepKind::Code, StepKind::Code]);
     assert_eq!(scene.names(), ["", "a", "b"]);
