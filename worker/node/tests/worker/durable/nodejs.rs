@@ -63,6 +63,7 @@ export default agent(async ({ file }, ctx) => {
 });
 "#;
     let mut scene = Scene::set(&agent(code, "")).await;
+    scene.parks = false;
     let first = scene.attempt(1);
     scene.session.grant(&first).await;
     assert!(scene.record_until(4).await.is_none());
@@ -92,6 +93,7 @@ export default agent(async ({ file }, ctx) => {
 });
 "#;
     let mut scene = Scene::set(&agent(code, "")).await;
+    scene.parks = false;
     let first = scene.attempt(1);
     let output = scene.run(&first).await.output(&scene.controller);
     assert_eq!(
@@ -119,6 +121,7 @@ export default agent(async (_, ctx) => {
 "#;
     let more = "  requires: {spawn_agents: true, platform_tools: true}\n";
     let mut scene = Scene::set(&agent(code, more)).await;
+    scene.parks = false;
     let rule = SpawnRule { depth: 0, depth_max: 3, permitted: true };
     scene.answers.extend([r#"{"answer":true}"#, r#"{"agents":[]}"#]);
     let first = Assignment { spawn: Some(rule), ..scene.attempt(1) };
