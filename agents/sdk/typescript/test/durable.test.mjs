@@ -89,10 +89,10 @@ test("more calls than the worker takes at a time wait for their turn", async () 
   });`);
   worker.begin({}, { durable: true });
   const open = new Map();
-  let most = 0;
-  for (let at = 0, end; end === undefined; ) {
-    worker.ended.then((frame) => (end = frame));
-    await new Promise((done) => setImmediate(done));
+  let [most, end] = [0, undefined];
+  worker.ended.then((frame) => (end = frame));
+  for (let at = 0; end === undefined; ) {
+    await new Promise((done) => setTimeout(done, 1));
     for (; at < worker.frames.length; at += 1) {
       const { type, call, value } = worker.frames[at];
       if (type === "call") open.set(call, false);

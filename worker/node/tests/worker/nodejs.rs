@@ -46,7 +46,12 @@ fn the_package_speaks_the_frames() {
     };
     let package = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../agents/sdk/typescript");
     let tests = ["test/host.test.mjs", "test/durable.test.mjs"];
-    let output = Command::new(found.program).arg("--test").args(tests).current_dir(package).output();
+    let output = Command::new(found.program)
+        .args(["--test", "--test-force-exit"])
+        .args(tests)
+        .stdin(std::process::Stdio::null())
+        .current_dir(package)
+        .output();
     let output = output.expect("Node.js starts");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
 }

@@ -58,7 +58,7 @@ export default agent(async ({ file }, ctx) => {
     order.push(await ctx.step(`after ${name}`, slow, { args: [file, `${name}2`, 0] }));
   };
   await Promise.all([one("a", 400), one("b", 200), one("c", 0)]);
-  const won = await Promise.race([ctx.sleep("1h").then(() => "sleep"), ctx.step("quick", slow, { args: [file, "quick", 1] })]);
+  const won = await Promise.race([ctx.step("quick", slow, { args: [file, "quick", 1] }), ctx.sleep("1h").then(() => "sleep")]);
   return { order, won };
 });
 "#;
