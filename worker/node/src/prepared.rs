@@ -17,9 +17,9 @@ use crate::nodejs::NodeJs;
 use crate::process::{Supervisor, SupervisorError, SupervisorProgram};
 use crate::provider::{Containers, Settings};
 use crate::python::Python;
-use crate::sdk;
 use crate::results::{Earlier, Results};
 use crate::sandbox::{SandboxMode, Sandboxes};
+use crate::sdk;
 use crate::worker::PASSED;
 use crate::{Cgroup, Options, StartError, Worker};
 
