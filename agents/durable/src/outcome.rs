@@ -24,6 +24,9 @@ pub struct CallRecord {
     /// The number of the message that the call has read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<u64>,
+    /// The job that got this message: another one, where a job goes on with the record of another.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub of: Option<String>,
     /// Its result, JSON; a record has this or an error.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "present")]
     pub value: Option<Box<RawValue>>,
@@ -65,7 +68,7 @@ impl CallRecord {
             Outcome::Value(value) => (Some(value), None),
             Outcome::Error(error) => (None, Some(error)),
         };
-        Self { call, name, at_us, alone: false, message: None, value, error }
+        Self { call, name, at_us, alone: false, message: None, of: None, value, error }
     }
 
     /// Reads the outcome of a step of a journal. None for steps that are no calls.

@@ -186,6 +186,11 @@ impl Replay {
         effects
     }
 
+    /// The record for which a call waits.
+    pub fn awaited(&self, call: u64) -> Option<usize> {
+        self.waiting.get(&call).map(|(record, _)| *record)
+    }
+
     /// The program no longer waits for a call.
     pub fn forget(&mut self, call: u64, now: Duration) -> Vec<Effect> {
         self.heard = self.heard.max(now);

@@ -114,7 +114,7 @@ pub(crate) struct Settings {
 /// A started program in its slot.
 pub(crate) enum Program {
     /// One process per job: there is no process between jobs, and the slot ends with the job.
-    Exec(exec::Exec),
+    Exec(Box<exec::Exec>),
     /// A container per job. Its slot ends with the job.
     Container(Box<container::ContainerAgent>),
     /// A process that serves many jobs, one after the other.
@@ -421,7 +421,7 @@ pub(crate) async fn start(work: &Arc<Work>, shared: &Shared, control: &mut Contr
         (ProviderKind::Exec, Some(ExecMode::Warm)) => {
             Ok(Program::Warm(Box::new(warm_exec::WarmExec::start(work, shared, control).await?)))
         }
-        (ProviderKind::Exec, _) => Ok(Program::Exec(exec::Exec::new(shared))),
+        (ProviderKind::Exec, _) => Ok(Program::Exec(Box::new(exec::Exec::new(shared)))),
         (ProviderKind::Llm | ProviderKind::LokiAgent, _) => Ok(Program::Llm(Box::new(llm::LlmAgent::new(shared)))),
         (ProviderKind::Graph, _) => Ok(Program::Graph(Box::new(graph::GraphAgent::new(shared)))),
         (ProviderKind::Mcp, _) => Ok(Program::Mcp(Box::new(mcp::McpAgent::new(shared)))),

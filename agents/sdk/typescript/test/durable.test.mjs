@@ -16,7 +16,7 @@ async function replayed(code, input = {}, answers = {}) {
   const records = ledger.records.length;
   for (const past of [true, false]) {
     const again = await ledger.attempt(worker, input, { past });
-    assert.deepEqual({ ...again, number: 0 }, { ...first, number: 0 }, `past ${past}`);
+    assert.deepEqual({ ...again, number: 0, claimed: 0 }, { ...first, number: 0 }, `past ${past}`);
     assert.deepEqual(ledger.made, made);
     assert.equal(ledger.records.length, records);
   }
@@ -33,6 +33,7 @@ test("a sequence is replayed without a call", async () => {
   });`, { by: 2 });
   assert.deepEqual(end.output, { sum: 39800, at: "2023-11-14T22:16:41.000Z" });
   assert.equal(ledger.made.length, 200);
+  assert.deepEqual(worker.frames.filter(({ type }) => type === "result").map(({ claimed }) => claimed), [0, 201, 0]);
   // 201 of the first attempt, none of that with the record, 201 of that without.
   assert.equal(worker.frames.filter(({ type }) => type === "call").length, 402);
 });
@@ -109,7 +110,8 @@ test("more calls than the worker takes at a time wait for their turn", async () 
     }
   }
   assert.deepEqual((await worker.ended).output, { sum: (2500 * 2499) / 2 });
-  assert.equal(most, 1000);
+  // How many of them are seen at once depends on when this looks.
+  assert.ok(most > 1 && most <= 1000, `${most} at once`);
   await worker.stop();
 });
 
@@ -221,6 +223,38 @@ test("a run that leaves timers behind takes its process with it", async () => {
   assert.equal(await worker.exited, 0);
 });
 
+test("a socket that was closed does not hide a timer", async () => {
+  const worker = await start(`
+    import { createServer } from "node:net";
+    const server = createServer().listen(0, "127.0.0.1");
+    export default agent(async (_, ctx) => { server.close(); setInterval(() => {}, 1000); await ctx.sleep("1d"); });`);
+  const ledger = new Ledger({ sleep: () => "wait" });
+  assert.equal((await ledger.attempt(worker, {}, { until: (frame) => frame.kind === "sleep" })).type, "end");
+});
+
+test("a step that is left before it runs is over; one that runs is told", async () => {
+  const worker = await start(`export default agent(async (_, ctx) => {
+    const [early, late] = [new AbortController(), new AbortController()];
+    const steps = [ctx.step("early", () => 1, { signal: early.signal }), ctx.step("late", () => { late.abort(); return 2; }, { signal: late.signal })];
+    const waits = ctx.sleep("1d", { signal: early.signal });
+    await ctx.receive("go");
+    early.abort();
+    await Promise.allSettled([...steps, waits]);
+    return {};
+  });`);
+  worker.begin({}, { durable: true });
+  const calls = [await worker.next("call")];
+  while (calls.length < 4) calls.push(worker.frames.filter(({ type }) => type === "call")[calls.length] ?? (await worker.next("call")));
+  const of = (name) => calls.find((call) => call.name === name).call;
+  worker.send({ type: "called", call: of("late"), make: true, key: "k" });
+  worker.send({ type: "called", call: of("go"), value: null, at_us: 1 });
+  assert.equal((await worker.ended).type, "result");
+  const after = worker.frames.filter(({ type }) => type === "forget" || type === "made").map(({ type, call, over }) => [type, call, over]);
+  const expected = [["forget", of("late"), undefined], ["made", of("late"), undefined], ["forget", of("early"), true], ["forget", of(""), undefined]];
+  assert.deepEqual(after.sort(), expected.sort());
+  await worker.stop();
+});
+
 test("the run stops at a difference, which names the line", async () => {
   const worker = await start(`export default agent(async (input, ctx) => {
     if (input.old) await ctx.step("a", () => 1);
@@ -268,7 +302,8 @@ test("what was in doubt is looked up by the program", async () => {
   assert.deepEqual((await doubt({ happened: true }))[1].output, { done: "before 5" });
   const [made, end] = await doubt({});
   assert.deepEqual([made.reconciled, made.value, end.output], ["did_not", undefined, { done: "now" }]);
-  const [, failed] = await doubt({ broken: true });
+  const [left, failed] = await doubt({ broken: true });
+  assert.equal(left.over, true);
   assert.equal(failed.error, 'whether step "charge" happened could not be found out: Error: no connection');
   await worker.stop();
 });

@@ -35,7 +35,14 @@ impl Service {
         contract: &KnownContract,
     ) -> Result<Value, NoResult> {
         let ask = Arc::new(read_ask(call, job, contract).map_err(NoResult::Refused)?);
+        // What came of a step in doubt is known to people only, so no rule answers for them.
+        let needs_people =
+            call.tool == ToolRequest::QUESTION && call.arguments.get("needs_people") == Some(&Value::Bool(true));
         match &job.questions {
+            QuestionRule::Answer(_) if needs_people => {
+                let (code, prompt) = (UNATTENDED.code, &ask.prompt);
+                Err(NoResult::Refused(format!("{code}: the job's rule for questions cannot answer: {prompt}")))
+            }
             QuestionRule::Fail if self.has_supervisor(job).await? => self.ask_and_wait(call, job, key, ask).await,
             QuestionRule::Fail => {
                 let (code, prompt) = (UNATTENDED.code, &ask.prompt);

@@ -321,10 +321,26 @@ impl Book {
     fn idle(&self) -> Option<(Vec<Wait>, Option<Duration>)> {
         let inside = self.inside();
         let awaited = || inside.waits.values();
-        let waits = awaited().flat_map(|awaited| &awaited.waits).take(WAITS_MAX).copied().collect::<Vec<_>>();
+        let waits = merged(awaited().flat_map(|awaited| &awaited.waits).copied());
         let since: Option<Vec<Duration>> = awaited().map(|awaited| awaited.since).collect();
-        (inside.active == 0 && !waits.is_empty()).then(|| (waits, since.and_then(|all| all.into_iter().max())))
+        // With more of them, the job would not wake for some, so it keeps its place.
+        (inside.active == 0 && (1..=WAITS_MAX).contains(&waits.len()))
+            .then(|| (waits, since.and_then(|all| all.into_iter().max())))
     }
+}
+
+/// The waits without those that another one covers: the earliest time wakes the job, and any message does.
+fn merged(all: impl Iterator<Item = Wait>) -> Vec<Wait> {
+    let (mut waits, mut earliest) = (Vec::new(), None::<Timestamp>);
+    for wait in all {
+        match wait {
+            Wait::Time { at } => earliest = Some(earliest.map_or(at, |earliest| earliest.min(at))),
+            Wait::Message if waits.contains(&Wait::Message) => {}
+            wait => waits.push(wait),
+        }
+    }
+    waits.extend(earliest.map(|at| Wait::Time { at }));
+    waits
 }
 
 /// A piece of work that was begun. It ends when this is dropped, also because the work is cancelled.

@@ -25,7 +25,7 @@ use serde_json::{Map, Value};
 use tokio::sync::mpsc;
 
 use self::call::{Carried, End, Inner};
-use self::frame::{CallFrame, What};
+use self::frame::{CallFrame, Made, What};
 pub(in crate::provider) use self::frame::{Called, Said, SaidKind};
 use self::past::Past;
 use crate::journal::{JournalError, hashed};
@@ -103,6 +103,12 @@ impl Durable {
                 }
             }
             Said::Forget(call) => self.forget(call),
+            Said::Over(call) => {
+                self.forget(call);
+                if let Some(tell) = lock(&self.inner.functions).remove(&call) {
+                    let _ = tell.send(Made::GivenUp);
+                }
+            }
         }
     }
 
@@ -113,7 +119,7 @@ impl Durable {
         if self.open.contains_key(&call) {
             return Err(wrong(format!("the program has an open call {call} already")));
         }
-        if self.open.len() >= OPEN_MAX {
+        if self.open.values().filter(|open| !open.is_forgotten).count() >= OPEN_MAX {
             return Err(wrong(format!(
                 "the program waits for {OPEN_MAX} calls already; let fewer of them run at a time, or give the work to other jobs"
             )));
@@ -121,6 +127,11 @@ impl Durable {
         let kind = read_kind(frame.kind.as_deref()).map_err(wrong)?;
         let id = frame.id.take();
         atlas_durable::check_identity(id.as_deref(), kind, &frame.name).map_err(|error| wrong(error.to_string()))?;
+        if self.inner.secrets.redactor().text(&frame.name) != frame.name {
+            return Err(wrong(
+                "the name of a call has the value of a secret in it; names are recorded and shown".to_owned(),
+            ));
+        }
         let id = id.unwrap_or_else(|| {
             let digest = frame.digest.take();
             let digest = digest.unwrap_or_else(|| frame.args.as_ref().map_or(String::new(), atlas_durable::digest));
@@ -138,9 +149,11 @@ impl Durable {
         others.for_each(|alone| alone.store(false, Ordering::Relaxed));
         let is_alone = frame.alone && self.open.is_empty();
         let at = shortened(&frame.at, SHOWN_CHARS);
+        // Values of secrets are found whole only.
+        let redacted = |text: &str| shortened(&self.inner.secrets.redactor().text(text), SHOWN_CHARS);
         let given = match (&frame.args, frame.given.is_empty()) {
-            (Some(args), true) => shortened(&args.to_string(), SHOWN_CHARS),
-            _ => shortened(&frame.given, SHOWN_CHARS),
+            (Some(args), true) => redacted(&args.to_string()),
+            _ => redacted(&frame.given),
         };
         let asked =
             Asked { key: Key(key.0), kind, name: frame.name.clone(), given, at: at.clone(), alone: frame.alone };
@@ -154,7 +167,12 @@ impl Durable {
     }
 
     fn forget(&mut self, call: u64) {
+        if let Some(record) = self.replay.awaited(call) {
+            self.note_message(call, record);
+        }
         let effects = self.replay.forget(call, self.inner.now());
+        // A message that the program did not get is for another call.
+        self.inner.inbox.give_back(call);
         if let Some(open) = self.open.get_mut(&call) {
             // What has begun is recorded all the same, but for waits.
             match open.frame.take() {
@@ -175,7 +193,10 @@ impl Durable {
             match effect {
                 Effect::Begin(call) => self.begin(call),
                 Effect::Release { call, record } => match self.past.outcome(record) {
-                    Ok((outcome, at_us)) => self.answer(call, outcome, at_us),
+                    Ok((outcome, at_us)) => {
+                        self.note_message(call, record);
+                        self.answer(call, outcome, at_us);
+                    }
                     Err(error) => self.fail(JournalError::Unreadable { step: record as u64, error }),
                 },
                 Effect::Old(call) => self.answer(call, Outcome::Value(raw("false")), None),
@@ -200,8 +221,17 @@ impl Durable {
     }
 
     fn answer(&mut self, call: u64, outcome: Outcome, at_us: Option<i64>) {
-        if self.open.remove(&call).is_some_and(|open| !open.is_forgotten) {
-            self.answers.push_back(Called { call, what: What::Outcome(outcome, at_us) });
+        match self.open.remove(&call) {
+            Some(open) if open.is_forgotten => self.inner.inbox.give_back(call),
+            Some(_) => self.answers.push_back(Called { call, what: What::Outcome(outcome, at_us) }),
+            None => {}
+        }
+    }
+
+    /// Notes the message that a call has taken by its record.
+    fn note_message(&mut self, call: u64, record: usize) {
+        if let Some((place, message)) = self.past.message(record, &self.inner.job.to_string()) {
+            self.inner.inbox.note_given(call, place, message);
         }
     }
 
@@ -262,11 +292,12 @@ impl Durable {
         self.open.values().find(|open| !open.is_forgotten).map(|open| open.carried.call)
     }
 
-    /// What a program has left out of its record that has ended: a warning, or an error if it must follow all of it.
-    pub(in crate::provider) fn left_out(&self) -> Option<String> {
-        // What it was told at its beginning it may have taken without a word.
-        let untold = self.replay.unclaimed().filter(|record| !self.past.is_told(&record.key));
-        let left: Vec<String> = untold.map(|record| record.kind.shown(&record.name)).collect();
+    /// What a program has left out of its record that has ended: a warning, or an error if it must follow all of it. `claimed`: how many records
+    /// that it was told at its beginning it has taken.
+    pub(in crate::provider) fn left_out(&mut self, claimed: usize) -> Option<String> {
+        // What else this would begin belongs to a program that has ended.
+        drop(self.replay.claimed(claimed.min(self.past.told_count()), self.inner.now()));
+        let left: Vec<String> = self.replay.unclaimed().map(|record| record.kind.shown(&record.name)).collect();
         let first = left.first()?;
         let others = match left.len() {
             1 => String::new(),

@@ -183,7 +183,8 @@ impl HostProgram {
         self.keeps = std::mem::take(&mut frame.keeps);
         frame.execution_metadata.extend(calls.measured());
         let usable = !wait.stopping() && !self.host.strayed;
-        let left_out = calls.durable.as_ref().and_then(Durable::left_out).filter(|_| frame.kind == Kind::Result);
+        let left_out = calls.durable.as_mut().and_then(|durable| durable.left_out(frame.claimed));
+        let left_out = left_out.filter(|_| frame.kind == Kind::Result);
         if let Some(text) = left_out
             && let Some(failed) = Execution::left_out(work, text, control).await
         {

@@ -202,3 +202,11 @@ async fn what_other_work_took_of_a_try_in_vain_is_used() {
         drop(tries);
     }
 }
+
+#[test]
+fn the_earliest_time_and_any_message_stand_for_the_others() {
+    let time = |at| Wait::Time { at: Timestamp(at) };
+    let child = |job| Wait::Child { job: atlas_types::JobId(job) };
+    let all = [time(9), Wait::Message, child(1), time(3), Wait::Message, child(2)];
+    assert_eq!(merged(all.into_iter()), [Wait::Message, child(1), child(2), time(3)]);
+}

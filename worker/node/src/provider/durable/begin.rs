@@ -47,7 +47,7 @@ impl Durable {
         let clock = Arc::clone(&shared.env.clock);
         let outage_limit = Limit::of(work, journal.parks(), clock.monotonic());
         let (book, steps) = Book::open(journal, Arc::clone(&clock)).await?;
-        let before = Past::of(&steps)?;
+        let before = Past::of(&steps, &assignment.job.to_string())?;
         book.note_read(before.read).await;
         let (start, fixed) = start(work, shared, &book)?;
         let (model, no_model) = match fixed {
@@ -106,8 +106,11 @@ impl Durable {
     }
 }
 
-/// The key and the outcome of the first step: when the job began, and the model to which it is fixed. The error is why it has no model.
-fn start(work: &Work, shared: &Shared, book: &Book) -> Result<((StepKey, Vec<u8>), Result<Fixed, String>), Fault> {
+/// The key and the outcome of the first step, which says when the job began, and the model to which the job is fixed, or why it has none.
+type Start = ((StepKey, Vec<u8>), Result<Fixed, String>);
+
+/// The beginning of the job: what is recorded of it, or what will be.
+fn start(work: &Work, shared: &Shared, book: &Book) -> Result<Start, Fault> {
     let (with_model, without) = (hashed(&("start", "python")), hashed(&("start", "durable")));
     if let Some(recorded) = book.known(with_model) {
         let fixed = Fixed::read(&recorded)?;

@@ -184,8 +184,12 @@ impl Inner {
         }
     }
 
-    async fn ask(&self, call: &Carried, question: Value) -> Result<End, JournalError> {
+    async fn ask(&self, call: &Carried, mut question: Value) -> Result<End, JournalError> {
         let _working = self.book.begin().await?;
+        self.secrets.redactor().json(&mut question);
+        if let Value::Object(members) = &mut question {
+            members.remove("needs_people");
+        }
         let asked = self.book.question(call.key, QUESTION, &question);
         let answer = tokio::select! {
             biased;
@@ -322,13 +326,19 @@ impl Inner {
 
     pub(super) fn bytes_of(&self, record: &CallRecord) -> Result<Vec<u8>, JournalError> {
         let bytes = serde_json::to_vec(record).map_err(|error| JournalError::Unreadable { step: 0, error })?;
-        if self.bytes.fetch_add(bytes.len(), Ordering::Relaxed) + bytes.len() > RECORD_BYTES_MAX {
+        self.note_bytes(bytes.len())?;
+        Ok(bytes)
+    }
+
+    /// Counts what is recorded.
+    pub(super) fn note_bytes(&self, bytes: usize) -> Result<(), JournalError> {
+        if self.bytes.fetch_add(bytes, Ordering::Relaxed) + bytes > RECORD_BYTES_MAX {
             let most = RECORD_BYTES_MAX >> 20;
             return Err(JournalError::TooMuch(format!(
                 "the results of the job's calls have more than {most} MiB together; keep large values elsewhere, and return where they are"
             )));
         }
-        Ok(bytes)
+        Ok(())
     }
 }
 

@@ -14,12 +14,16 @@ pub(in crate::provider) enum Said {
     Made(MadeFrame),
     /// It no longer waits for a call.
     Forget(u64),
+    /// The same, and no function of the call runs any more.
+    Over(u64),
 }
 
 /// What a program no longer waits for.
 #[derive(Debug, Deserialize)]
 struct ForgetFrame {
     call: u64,
+    #[serde(default)]
+    over: bool,
 }
 
 impl Said {
@@ -28,7 +32,10 @@ impl Said {
         Ok(match kind {
             SaidKind::Call => Self::Call(serde_json::from_slice(body)?),
             SaidKind::Made => Self::Made(serde_json::from_slice(body)?),
-            SaidKind::Forget => Self::Forget(serde_json::from_slice::<ForgetFrame>(body)?.call),
+            SaidKind::Forget => match serde_json::from_slice::<ForgetFrame>(body)? {
+                ForgetFrame { call, over: true } => Self::Over(call),
+                ForgetFrame { call, .. } => Self::Forget(call),
+            },
         })
     }
 }
@@ -97,6 +104,8 @@ pub(super) enum Made {
     Outcome(Outcome),
     /// It had not happened before, and is to be made now.
     DidNot,
+    /// It was given up, and nobody knows what came of it.
+    GivenUp,
 }
 
 impl MadeFrame {

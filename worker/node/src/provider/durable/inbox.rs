@@ -15,6 +15,12 @@ use super::call::{Carried, End, Inner, ended};
 use super::lock;
 use crate::journal::{JournalError, hashed, made};
 
+/// The most messages that are put aside at a time.
+const KEPT_MAX: usize = 1_024;
+
+/// Of how many calls it is known which message they have taken, in case that the program gives it up.
+const GIVEN_MAX: usize = 64;
+
 /// What the record of a message begins with that was put aside.
 const ASIDE: &[u8] = br#"{"aside":"#;
 
@@ -23,7 +29,29 @@ const ASIDE: &[u8] = br#"{"aside":"#;
 pub(super) struct Aside {
     /// Its number.
     pub(super) aside: u64,
+    /// The job that it was sent to.
+    pub(super) of: String,
     pub(super) message: Kept,
+}
+
+/// Which message one is. Those of jobs whose record this one goes on with come first.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct MessagePlace {
+    pub(super) is_own: bool,
+    of: String,
+    number: u64,
+}
+
+impl MessagePlace {
+    pub(super) fn new(of: String, number: u64, job: &str) -> Self {
+        Self { is_own: of == job, of, number }
+    }
+
+    /// That of the message which a call has taken.
+    pub(super) fn of(record: &CallRecord, job: &str) -> Option<Self> {
+        let of = record.of.clone().unwrap_or_else(|| job.to_owned());
+        record.message.map(|number| Self::new(of, number, job))
+    }
 }
 
 /// A message as a program gets it.
@@ -68,7 +96,7 @@ impl Kept {
 
 /// A message for a call. The next one is read once this one is recorded.
 struct Given {
-    number: u64,
+    place: MessagePlace,
     message: Kept,
     recorded: oneshot::Sender<()>,
 }
@@ -81,8 +109,10 @@ pub(super) struct Inbox {
 }
 
 struct State {
-    /// Messages that were put aside, by their numbers.
-    kept: BTreeMap<u64, Kept>,
+    /// Messages that were put aside.
+    kept: BTreeMap<MessagePlace, Kept>,
+    /// What the latest calls have taken.
+    given: BTreeMap<u64, (MessagePlace, Kept)>,
     /// The number of the next message.
     next: u64,
     /// The calls that wait, in their order.
@@ -90,8 +120,27 @@ struct State {
 }
 
 impl Inbox {
-    pub(super) fn new(kept: BTreeMap<u64, Kept>, next: u64) -> Self {
-        Self { state: Mutex::new(State { kept, next, waiting: BTreeMap::new() }), waits: Notify::new() }
+    pub(super) fn new(kept: BTreeMap<MessagePlace, Kept>, next: u64) -> Self {
+        let state = State { kept, given: BTreeMap::new(), next, waiting: BTreeMap::new() };
+        Self { state: Mutex::new(state), waits: Notify::new() }
+    }
+
+    /// A call has taken a message.
+    pub(super) fn note_given(&self, call: u64, place: MessagePlace, message: Kept) {
+        let mut state = lock(&self.state);
+        state.kept.remove(&place);
+        state.given.insert(call, (place, message));
+        if state.given.len() > GIVEN_MAX {
+            state.given.pop_first();
+        }
+    }
+
+    /// The program has given up a call before it got the message, which is for another call then.
+    pub(super) fn give_back(&self, call: u64) {
+        let mut state = lock(&self.state);
+        if let Some((place, message)) = state.given.remove(&call) {
+            state.kept.insert(place, message);
+        }
     }
 
     fn is_awaited(&self) -> bool {
@@ -105,13 +154,15 @@ impl Inner {
         let _working = self.book.begin().await?;
         let taken = {
             let mut state = lock(&self.inbox.state);
-            let found = state.kept.iter().find(|(_, message)| message.is_for(&call.name)).map(|(number, _)| *number);
-            found.and_then(|number| Some((number, state.kept.remove(&number)?)))
+            let found = state.kept.iter().find(|(_, message)| message.is_for(&call.name));
+            let found = found.map(|(place, _)| place.clone());
+            found.and_then(|place| state.kept.remove(&place).map(|message| (place, message)))
         };
-        if let Some((number, message)) = taken {
-            let record = self.record_of_message(call, Some((number, &message))).await?;
+        if let Some((place, message)) = taken {
+            let record = self.record_of_message(call, (&place, &message)).await?;
             let bytes = self.bytes_of(&record)?;
             self.book.record(StepKind::Effect, call.key, bytes, StepUsage::default()).await?;
+            self.inbox.note_given(call.call, place, message);
             return Ok(ended(record));
         }
         let until = match for_us {
@@ -125,20 +176,21 @@ impl Inner {
         let over = async {
             let is_forgotten = tokio::select! {
                 biased;
-                given = &mut given => return (given.ok(), false),
                 () = call.forgotten.notified() => true,
+                given = &mut given => return (given.ok(), false),
                 () = self.sleep_until(until) => false,
             };
-            // A message may have been given at the same time.
             lock(&self.inbox.state).waiting.remove(&call.call);
-            (given.try_recv().ok(), is_forgotten)
+            // A message may have been given at the same time. A call that is given up leaves it.
+            (given.try_recv().ok().filter(|_| !is_forgotten), is_forgotten)
         };
         let (given, is_forgotten) = self.book.wait(waits, over).await;
         match given {
-            Some(Given { number, message, recorded }) => {
-                let record = self.record_of_message(call, Some((number, &message))).await?;
+            Some(Given { place, message, recorded }) => {
+                let record = self.record_of_message(call, (&place, &message)).await?;
                 let bytes = self.bytes_of(&record)?;
                 self.book.record_read(StepKind::Effect, call.key, bytes).await?;
+                self.inbox.note_given(call.call, place, message);
                 // If nobody hears it, the attempt is over.
                 let _ = recorded.send(());
                 Ok(ended(record))
@@ -151,16 +203,16 @@ impl Inner {
     async fn record_of_message(
         &self,
         call: &Carried,
-        message: Option<(u64, &Kept)>,
+        (place, message): (&MessagePlace, &Kept),
     ) -> Result<CallRecord, JournalError> {
-        let value = message.map(|(_, message)| to_raw_value(message)).transpose();
-        let value = value.map_err(|error| JournalError::Unreadable { step: 0, error })?;
-        let record = self.record_of(call, value.map_or_else(Outcome::null, Outcome::Value)).await;
-        Ok(CallRecord { message: message.map(|(number, _)| number), ..record })
+        let value = to_raw_value(message).map_err(|error| JournalError::Unreadable { step: 0, error })?;
+        let record = self.record_of(call, Outcome::Value(value)).await;
+        Ok(CallRecord { message: Some(place.number), of: Some(place.of.clone()), ..record })
     }
 
     /// Reads the messages of the job while calls wait for some. Ends only with an error.
     pub(super) async fn read_messages(&self) -> Result<std::convert::Infallible, JournalError> {
+        let job = self.job.to_string();
         let mut unread: Option<(u64, Kept)> = None;
         loop {
             while !self.inbox.is_awaited() {
@@ -184,7 +236,8 @@ impl Inner {
             match waiting {
                 Ok(give) => {
                     let (recorded, told) = oneshot::channel();
-                    let given = Given { number, message: message.clone(), recorded };
+                    let place = MessagePlace::new(job.clone(), number, &job);
+                    let given = Given { place, message: message.clone(), recorded };
                     let is_read = give.send(given).is_ok() && told.await.is_ok();
                     if !is_read {
                         unread = Some((number, message));
@@ -197,11 +250,17 @@ impl Inner {
                     continue;
                 }
                 Err(false) => {
+                    if lock(&self.inbox.state).kept.len() >= KEPT_MAX {
+                        return Err(JournalError::TooMuch(format!(
+                            "{KEPT_MAX} messages to the job are of channels that it does not read; let it receive them, or send them to another job"
+                        )));
+                    }
                     let _working = self.book.begin().await?;
-                    let aside = Aside { aside: number, message: message.clone() };
+                    let aside = Aside { aside: number, of: job.clone(), message: message.clone() };
                     let outcome = made(&aside)?.outcome;
-                    self.book.record_read(StepKind::Effect, hashed(&("aside", number)), outcome).await?;
-                    lock(&self.inbox.state).kept.insert(number, message);
+                    self.note_bytes(outcome.len())?;
+                    self.book.record_read(StepKind::Effect, hashed(&("aside", &job, number)), outcome).await?;
+                    lock(&self.inbox.state).kept.insert(MessagePlace::new(job.clone(), number, &job), message);
                 }
             }
             lock(&self.inbox.state).next = number + 1;

@@ -7,7 +7,7 @@ use atlas_durable::{CallKind, CallRecord, Key, Outcome, Recorded};
 use atlas_types::{StepKey, StepKind};
 use serde_json::value::{RawValue, to_raw_value};
 
-use super::inbox::{Aside, Kept};
+use super::inbox::{Aside, Kept, MessagePlace};
 use crate::journal::{JournalError, RecordedStep};
 use crate::provider::program_model::{told_of, told_of_record};
 
@@ -20,7 +20,6 @@ pub(super) struct Past {
     outcomes: Vec<(CallKind, Arc<[u8]>)>,
     /// The first of them, which the program is told at its beginning: JSON of each.
     told: Vec<String>,
-    told_keys: BTreeSet<Key>,
 }
 
 /// The same, for those who go on from there.
@@ -29,28 +28,28 @@ pub(super) struct Before {
     pub(super) records: Vec<Recorded>,
     /// Keys of what was begun and must not be done twice.
     pub(super) intents: BTreeSet<StepKey>,
-    /// Messages that no call has taken, by their numbers.
-    pub(super) kept: BTreeMap<u64, Kept>,
-    /// How many messages were read.
+    /// Messages that no call has taken.
+    pub(super) kept: BTreeMap<MessagePlace, Kept>,
+    /// How many messages of the job itself were read.
     pub(super) read: u64,
     pub(super) bytes: usize,
 }
 
 impl Past {
-    pub(super) fn of(steps: &[RecordedStep]) -> Result<Before, JournalError> {
-        let mut past = Self { outcomes: Vec::new(), told: Vec::new(), told_keys: BTreeSet::new() };
+    /// What a job finds recorded, which may be in part the record of another job.
+    pub(super) fn of(steps: &[RecordedStep], job: &str) -> Result<Before, JournalError> {
+        let mut past = Self { outcomes: Vec::new(), told: Vec::new() };
         let (mut records, mut intents) = (Vec::new(), BTreeSet::new());
         let (mut kept, mut taken, mut told_bytes) = (BTreeMap::new(), BTreeSet::new(), Some(0));
         for (number, (kind, key, outcome)) in steps.iter().enumerate() {
             let unreadable = |error| JournalError::Unreadable { step: number as u64, error };
             match CallRecord::read(outcome).transpose().map_err(unreadable)? {
                 Some(record) => {
-                    taken.extend(record.message);
+                    taken.extend(MessagePlace::of(&record, job));
                     let kind = kind_of(&record.call);
                     records.push(Recorded { key: Key(key.0), kind, name: record.name.clone() });
                     past.outcomes.push((kind, Arc::clone(outcome)));
-                    told_bytes =
-                        told_bytes.filter(|_| record.alone).and_then(|bytes| past.tell(Key(key.0), record, bytes));
+                    told_bytes = told_bytes.filter(|_| record.alone).and_then(|bytes| past.tell(record, bytes));
                 }
                 None if *kind == StepKind::Model => {
                     records.push(Recorded { key: Key(key.0), kind: CallKind::Model, name: String::new() });
@@ -59,20 +58,20 @@ impl Past {
                 }
                 None if *kind == StepKind::Intent => drop(intents.insert(*key)),
                 None => {
-                    if let Some(Aside { aside, message }) = Aside::read(outcome).transpose().map_err(unreadable)? {
-                        kept.insert(aside, message);
+                    if let Some(aside) = Aside::read(outcome).transpose().map_err(unreadable)? {
+                        kept.insert(MessagePlace::new(aside.of, aside.aside, job), aside.message);
                     }
                 }
             }
         }
-        let read = (kept.len() + taken.iter().filter(|number| !kept.contains_key(number)).count()) as u64;
-        taken.iter().for_each(|number| drop(kept.remove(number)));
+        let read = kept.keys().chain(&taken).filter(|place| place.is_own).collect::<BTreeSet<_>>().len() as u64;
+        taken.iter().for_each(|place| drop(kept.remove(place)));
         let bytes = steps.iter().map(|(_, _, outcome)| outcome.len()).sum();
         Ok(Before { past, records, intents, kept, read, bytes })
     }
 
     /// Adds a record to those that the program is told at its beginning. None once there is no more room.
-    fn tell(&mut self, key: Key, record: CallRecord, bytes: usize) -> Option<usize> {
+    fn tell(&mut self, record: CallRecord, bytes: usize) -> Option<usize> {
         let (id, at_us) = (serde_json::to_string(&record.call).ok()?, record.at_us);
         let told = match record.into_outcome() {
             Outcome::Value(value) => format!(r#"[{id},{{"value":{}}},{at_us}]"#, value.get()),
@@ -83,7 +82,6 @@ impl Past {
             return None;
         }
         self.told.push(told);
-        self.told_keys.insert(key);
         Some(bytes)
     }
 
@@ -97,9 +95,12 @@ impl Past {
         self.told.len()
     }
 
-    /// Whether the program was told a record at its beginning.
-    pub(super) fn is_told(&self, key: &Key) -> bool {
-        self.told_keys.contains(key)
+    /// The message that a call has taken, by its record.
+    pub(super) fn message(&self, record: usize, job: &str) -> Option<(MessagePlace, Kept)> {
+        let (_, outcome) = self.outcomes.get(record)?;
+        let record = CallRecord::read(outcome)?.ok()?;
+        let place = MessagePlace::of(&record, job)?;
+        Some((place, serde_json::from_str(record.value?.get()).ok()?))
     }
 
     /// What a call gets, and when it was recorded.
@@ -133,4 +134,24 @@ fn kind_of(id: &str) -> CallKind {
 /// A value of JSON as text, whatever it is.
 pub(super) fn raw_of(value: &serde_json::Value) -> Box<RawValue> {
     to_raw_value(value).unwrap_or_else(|_| RawValue::NULL.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_of_the_job_whose_record_is_continued_are_not_those_of_the_job() {
+        let message = r#"{"id":"m","from":"x","at_us":1,"body":1}"#;
+        let step = |json: String| (StepKind::Effect, StepKey([0; 16]), Arc::from(json.into_bytes()));
+        let steps = [
+            step(format!(
+                r#"{{"call":"receive:::1","name":"","at_us":1,"message":0,"of":"job-a","value":{message}}}"#
+            )),
+            step(format!(r#"{{"aside":1,"of":"job-a","message":{message}}}"#)),
+            step(format!(r#"{{"aside":0,"of":"job-b","message":{message}}}"#)),
+        ];
+        let before = Past::of(&steps, "job-b").expect("readable");
+        assert_eq!((before.read, before.kept.len()), (1, 2));
+    }
 }

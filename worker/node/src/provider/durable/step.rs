@@ -9,7 +9,7 @@ use tokio::sync::oneshot;
 use super::call::{Carried, End, Inner, QUESTION, answered, refused};
 use super::frame::{Called, Made, What};
 use super::{key_of, lock};
-use crate::journal::{Intent, JournalError, Working, hashed, made};
+use crate::journal::{Intent, JournalError, hashed, made};
 
 /// Answers to the question what came of a step.
 const HAPPENED: &str = "happened";
@@ -37,83 +37,75 @@ impl Inner {
         effects: Option<&str>,
         reconcile: bool,
     ) -> Result<End, JournalError> {
-        let mut working = self.book.begin().await?;
-        let outcome = match effects {
-            None | Some("pure" | "idempotent") => {
-                outcome_of(self.run((call, &mut working), Run { again: self.again, doubt: false }).await?)
-            }
-            Some("once") => self.once((call, &mut working), reconcile).await?,
+        // Also while the program no longer waits for it: its function may still run, and the job must not go on elsewhere meanwhile.
+        let _working = self.book.begin().await?;
+        let made = match effects {
+            None | Some("pure" | "idempotent") => self.run(call, Run { again: self.again, doubt: false }).await?,
+            Some("once") => self.once(call, reconcile).await?,
             Some(other) => {
                 let other: String = other.chars().take(20).collect();
                 return Ok(refused(&format!("effects are pure, idempotent or once, not {other:?}")));
             }
         };
+        let outcome = match made {
+            Made::Outcome(outcome) => outcome,
+            Made::DidNot => {
+                Outcome::error("ValueError", "only a function that reconciles says that a step did not happen")
+            }
+            // It leaves no record; one that must not run twice is in doubt.
+            Made::GivenUp => return Ok(End::Forgotten),
+        };
         self.record(call, StepKind::Code, outcome).await
     }
 
-    async fn run(
-        &self,
-        (call, working): (&Carried, &mut Working<'_>),
-        Run { again, doubt }: Run,
-    ) -> Result<Made, JournalError> {
-        let (tell, mut told) = oneshot::channel();
+    async fn run(&self, call: &Carried, Run { again, doubt }: Run) -> Result<Made, JournalError> {
+        let (tell, told) = oneshot::channel();
         lock(&self.functions).insert(call.call, tell);
         let key = hashed(&("idempotency", self.seed, self.began_us, &call.id)).to_string();
         // Whoever hears it lives as long as the attempt.
         let _ = self.says.send(Called { call: call.call, what: What::Make { key, again, doubt } });
-        let made = tokio::select! {
-            biased;
-            made = &mut told => made,
-            () = call.forgotten.notified() => {
-                // Perhaps it has been cancelled, and nobody will say how it ended. It must not keep the job from its park.
-                working.rests();
-                let made = told.await;
-                working.goes_on().await;
-                made
-            }
-        };
-        made.map_err(|_| JournalError::Stopped)
+        told.await.map_err(|_| JournalError::Stopped)
     }
 
     /// Runs a function that must not run twice.
-    async fn once(
-        &self,
-        (call, working): (&Carried, &mut Working<'_>),
-        reconcile: bool,
-    ) -> Result<Outcome, JournalError> {
+    async fn once(&self, call: &Carried, reconcile: bool) -> Result<Made, JournalError> {
         let mut number = 0;
         while number < BEGINS_MAX && self.intents.contains(&intent(&call.id, number)) {
             number += 1;
         }
-        if let Some(last) = number.checked_sub(1)
-            && let Some(outcome) = self.in_doubt((call, &mut *working), last, reconcile).await?
-        {
-            return Ok(outcome);
+        if number == BEGINS_MAX {
+            return Err(doubt(call, "", &format!("it was begun {BEGINS_MAX} times")));
+        }
+        if let Some(last) = number.checked_sub(1) {
+            match self.in_doubt(call, last, reconcile).await? {
+                Made::DidNot => {}
+                made => return Ok(made),
+            }
         }
         let make = || async { made(&Intent { attempt: number + 1, tools: vec![call.name.clone()] }) };
         self.book.step(StepKind::Intent, intent(&call.id, number), make).await?;
-        self.run((call, working), Run { again: number > 0, doubt: false }).await.map(outcome_of)
+        self.run(call, Run { again: number > 0, doubt: false }).await
     }
 
-    /// What came of a step that an earlier attempt began. None if it did not happen.
-    async fn in_doubt(
-        &self,
-        (call, working): (&Carried, &mut Working<'_>),
-        last: u32,
-        reconcile: bool,
-    ) -> Result<Option<Outcome>, JournalError> {
+    /// What came of a step that an earlier attempt began.
+    async fn in_doubt(&self, call: &Carried, last: u32, reconcile: bool) -> Result<Made, JournalError> {
         if reconcile {
-            return Ok(match self.run((call, working), Run { again: true, doubt: true }).await? {
-                Made::DidNot => None,
-                Made::Outcome(outcome) => Some(outcome),
-            });
+            return self.run(call, Run { again: true, doubt: true }).await;
         }
         let place = if call.at.is_empty() { String::new() } else { format!(" ({})", call.at) };
         let prompt = format!(
             "Step '{}'{place} was under way when the worker was lost. Did it happen? Another answer is its result, in JSON.",
             call.name
         );
-        let question = json!({ "kind": "choose", "prompt": prompt, "options": [HAPPENED, DID_NOT], "other": true });
+        let mut question = json!({
+            "kind": "choose",
+            "prompt": prompt,
+            "options": [HAPPENED, DID_NOT],
+            "other": true,
+            // A rule of the job cannot know.
+            "needs_people": true,
+        });
+        self.secrets.redactor().json(&mut question);
         for round in 0..ASKS_MAX {
             let key = hashed(&("doubt", &call.id, last, round));
             let answer = match answered(self.book.question(key, QUESTION, &question).await?) {
@@ -123,24 +115,17 @@ impl Inner {
                 Err(error) => return Err(error),
             };
             match answer.as_str() {
-                Some(DID_NOT) => return Ok(None),
-                Some(HAPPENED) => return Ok(Some(Outcome::null())),
+                Some(DID_NOT) => return Ok(Made::DidNot),
+                Some(HAPPENED) => return Ok(Made::Outcome(Outcome::null())),
                 Some(text) => {
                     if let Ok(value) = RawValue::from_string(text.to_owned()) {
-                        return Ok(Some(Outcome::Value(value)));
+                        return Ok(Made::Outcome(Outcome::Value(value)));
                     }
                 }
                 None => return Err(doubt(call, &place, "nobody has answered in time")),
             }
         }
         Err(doubt(call, &place, "no answer said so"))
-    }
-}
-
-fn outcome_of(made: Made) -> Outcome {
-    match made {
-        Made::Outcome(outcome) => outcome,
-        Made::DidNot => Outcome::error("ValueError", "only a function that reconciles says that a step did not happen"),
     }
 }
 

@@ -142,7 +142,7 @@ impl Exec {
             }
         };
         durable.finish(control).await;
-        let left_out = durable.left_out().filter(|_| matches!(execution, Execution::Output { .. }));
+        let left_out = durable.left_out(0).filter(|_| matches!(execution, Execution::Output { .. }));
         if let Some(text) = left_out
             && let Some(failed) = Execution::left_out(work, text, control).await
         {

@@ -78,6 +78,9 @@ pub(super) struct Frame {
     #[serde(rename = "type")]
     pub(super) kind: Kind,
     pub(super) output: Option<Box<RawValue>>,
+    /// How many of the records that it was told at its beginning the run has taken.
+    #[serde(default)]
+    pub(super) claimed: usize,
     #[serde(default)]
     pub(super) error: String,
     #[serde(default)]
