@@ -135,14 +135,11 @@ impl Trial {
         let id = answer["id"].as_str().ok_or_else(|| Failure::answer("a submission is answered with an id"))?;
         let job: Job = answers::read(&ending::wait(&self.client, id, None, None).await?)?;
         let took = self.env.clock.monotonic().saturating_sub(since);
-        let output = job.output_data.as_ref().unwrap_or(&Value::Null);
-        let ended = if job.status == "completed" { Ok(output) } else { Err(job.error.as_str()) };
-        let checked = evals.filter(|_| ended.is_ok()).and_then(|evals| unchecked(evals, output));
-        let mismatch = case.fixture.check(ended).err().or(checked);
+        let mismatch = differing(case, evals, &job);
         if mismatch.is_some() || !self.rules.loses_attempts || !package.contract.durable {
             return Ok(TestResult { took, mismatch, replays: 0 });
         }
-        let replayed = self.replay(&job).await?;
+        let replayed = self.replay(&job, case, evals).await?;
         Ok(TestResult { took, mismatch: replayed.mismatch, replays: replayed.count })
     }
 
@@ -150,6 +147,14 @@ impl Trial {
     pub(crate) async fn end(self) {
         self.cluster.shutdown().await;
     }
+}
+
+/// How the end of a job differs from what its test expects.
+fn differing(case: &Case, evals: Option<&Eval>, job: &Job) -> Option<Mismatch> {
+    let output = job.output_data.as_ref().unwrap_or(&Value::Null);
+    let ended = if job.status == "completed" { Ok(output) } else { Err(job.error.as_str()) };
+    let checked = evals.filter(|_| ended.is_ok()).and_then(|evals| unchecked(evals, output));
+    case.fixture.check(ended).err().or(checked)
 }
 
 /// The checks that an output does not pass.

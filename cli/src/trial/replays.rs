@@ -4,10 +4,11 @@
 //! does something else the second time is found before it is deployed.
 
 use atlas_api::types::{Job, JobStep};
+use atlas_contract::Eval;
 use atlas_contract::fixture::Mismatch;
 use serde_json::json;
 
-use super::Trial;
+use super::{Case, Trial, differing};
 use crate::answers;
 use crate::ending;
 use crate::failure::Failure;
@@ -29,7 +30,7 @@ pub(super) struct Replayed {
 
 impl Trial {
     /// Repeats a job that has completed, as if its attempt had been lost after each recorded step.
-    pub(super) async fn replay(&self, job: &Job) -> Result<Replayed, Failure> {
+    pub(super) async fn replay(&self, job: &Job, case: &Case, evals: Option<&Eval>) -> Result<Replayed, Failure> {
         let query = [("limit", STEPS_MAX)];
         let steps = self.client.get(&["api", "jobs", &job.id, "steps"], &query).await?;
         let steps: Vec<JobStep> = answers::read(&steps)?;
@@ -44,16 +45,48 @@ impl Trial {
                 let actual = format!("the job {}: {}", again.status, again.error);
                 return Ok(Replayed { count, mismatch: Some(Mismatch { expected, actual }) });
             }
+            if let Some(Mismatch { expected, actual }) = differing(case, evals, &again) {
+                let expected = format!("{expected}, also if the attempt is lost after {}", shown(&steps, boundary));
+                return Ok(Replayed { count, mismatch: Some(Mismatch { expected, actual }) });
+            }
         }
         Ok(Replayed { count, mismatch: None })
     }
 }
 
-/// After how many steps an attempt is lost: after each that is the end of something.
+/// After how many steps an attempt is lost: after each that is the end of something, while nothing is under way that must not be done twice.
 fn boundaries(steps: &[JobStep]) -> Vec<usize> {
     // What was only begun is in doubt, and a question to people.
-    let is_end = |step: &&JobStep| !matches!(step.kind.as_str(), "start" | "intent");
-    let ends: Vec<usize> = steps.iter().filter(is_end).map(|step| step.step as usize + 1).collect();
+    let mut begun: Vec<Option<&str>> = Vec::new();
+    let mut ends = Vec::new();
+    for step in steps {
+        match step.kind.as_str() {
+            "start" => continue,
+            "intent" => {
+                // A later one of the same step takes the place of the first.
+                if step.outcome["attempt"].as_u64().unwrap_or(1) <= 1 {
+                    begun.push(step.outcome["tools"][0].as_str());
+                }
+                continue;
+            }
+            "code" => {
+                let name = step.outcome["name"].as_str();
+                // A long list has no room for all outcomes.
+                let place = name.and_then(|_| begun.iter().position(|begun| *begun == name));
+                let place = place.or_else(|| {
+                    let is_it = begun.len() == 1 && (name.is_none() || begun[0].is_none());
+                    is_it.then_some(0)
+                });
+                if let Some(place) = place {
+                    begun.remove(place);
+                }
+            }
+            _ => {}
+        }
+        if begun.is_empty() {
+            ends.push(step.step as usize + 1);
+        }
+    }
     let Some(most) = ends.len().checked_sub(1).filter(|_| ends.len() > REPETITIONS_MAX) else { return ends };
     // The last one has the whole record, and is never left out.
     (0..REPETITIONS_MAX)
@@ -91,6 +124,18 @@ mod tests {
     fn attempts_are_lost_where_something_has_ended() {
         assert_eq!(boundaries(&steps(&["start", "code", "intent", "code", "sleep"])), [2, 4, 5]);
         assert!(boundaries(&steps(&["start"])).is_empty());
+    }
+
+    #[test]
+    fn no_attempt_is_lost_while_something_is_under_way_that_must_not_be_done_twice() {
+        let mut found = steps(&["start", "intent", "code", "sleep", "code", "code"]);
+        found[1].outcome = json!({"attempt": 1, "tools": ["charge"]});
+        found[2].outcome = json!({"name": "load"});
+        assert_eq!(boundaries(&found), [5, 6]);
+        for step in &mut found[1..] {
+            step.outcome = json!(null);
+        }
+        assert_eq!(boundaries(&found), [3, 4, 5, 6]);
     }
 
     #[test]

@@ -97,7 +97,8 @@ impl Shell<'_> {
                 Tried::Done(json!({"stdout": format!("{value}\n"), "code": 0}))
             }
             Ok(value) => Tried::Done(json!({"stdout": value, "code": 0})),
-            Err(error) => Tried::Failed(failed(1, format!("\"{program}\" did not print JSON: {error}"))),
+            // It has done what it does; another run would do it twice.
+            Err(error) => Tried::Wrong(failed(1, format!("\"{program}\" did not print JSON: {error}"))),
         }
     }
 }

@@ -59,6 +59,8 @@ impl<R: BufRead, W: Write> Line<R, W> {
     /// Asks for a call, and waits for what it gets.
     pub(super) fn ask(&mut self, mut call: Value) -> Result<Answer, Failure> {
         call["call"] = json!(self.call);
+        // This process has the lock, so an earlier one that is not finished was killed.
+        call["single"] = json!(true);
         self.say(&call)?;
         self.hear()
     }
@@ -76,7 +78,8 @@ impl<R: BufRead, W: Write> Line<R, W> {
     }
 
     fn say(&mut self, said: &Value) -> Result<(), Failure> {
-        let line = format!("{said}\n");
+        // A process that was killed may have left half a line.
+        let line = format!("\n{said}\n");
         let sent = self.output.write_all(line.as_bytes()).and_then(|()| self.output.flush());
         sent.map_err(|error| gone(&error.to_string()))
     }

@@ -27,7 +27,11 @@ struct Worker {
 impl Worker {
     fn hears(&mut self) -> Value {
         let mut line = String::new();
-        self.lines.read_line(&mut line).expect("a line");
+        // Each line has an empty one before it.
+        while line.trim().is_empty() {
+            line.clear();
+            assert_ne!(self.lines.read_line(&mut line).expect("a line"), 0, "it has ended");
+        }
         serde_json::from_str(&line).expect("JSON")
     }
 
@@ -61,6 +65,7 @@ fn a_step_is_made_and_recorded_and_then_only_read() {
         let (kind, name, effects) = (&asked["kind"], &asked["name"], &asked["effects"]);
         assert_eq!((kind, name, effects), (&json!("step"), &json!("charge"), &json!("once")));
         assert_eq!((&asked["call"], &asked["args"]), (&json!(7), &json!(words[4..])));
+        assert_eq!(asked["single"], true);
         worker.says(&json!({"call": 7, "make": true, "key": "ab12", "again": false}));
         let made = worker.hears();
         assert_eq!(made, json!({"made": 7, "value": {"stdout": "paid\nab12 false\n", "code": 0}}));
@@ -143,6 +148,22 @@ fn json_is_recorded_as_json() {
 }
 
 #[test]
+fn a_command_that_succeeds_without_json_does_not_run_twice() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("tries");
+    let script = format!("echo x >>'{}'; echo no", path.display());
+    let end = against(&["x", "--effects", "once", "--json", "--retries", "2", "--", "sh", "-c", &script], |worker| {
+        worker.hears();
+        worker.says(&json!({"call": 7, "make": true, "key": "k"}));
+        let made = worker.hears();
+        worker.says(&json!({"call": 7, "error": made["error"]}));
+    });
+    let Ok(End::Failed { error, code: 1, .. }) = end else { panic!("{end:?}") };
+    assert!(error.contains("did not print JSON"), "{error}");
+    assert_eq!(std::fs::read_to_string(&path).expect("it ran"), "x\n");
+}
+
+#[test]
 fn waits_say_what_they_wait_for_and_print_what_came() {
     let call = |words: &[&str]| super::call(&options(words));
     let asked = json!({"kind": "choose", "prompt": "Which?", "options": ["a", "b"], "timeout_us": 60_000_000_u64});
@@ -179,6 +200,8 @@ fn waits_say_what_they_wait_for_and_print_what_came() {
     assert_eq!(text(answered(&["--receive", "go"], message.clone())), "{\"n\":1}\n");
     assert_eq!(text(answered(&["--receive", "go", "--json"], message.clone())), format!("{message}\n"));
     assert_eq!(text(answered(&["--spawn", "a"], json!({"data": {"n": 1}}))), "{\"n\":1}\n");
+    let late = json!({"error": "the job was not finished in 1 s, and is cancelled"});
+    assert_eq!(answered(&["--spawn", "a", "--timeout", "1"], late).ok(), Some(End::TimedOut));
     let failed = End::Failed { error: "no such agent".to_owned(), code: 10, printed: Vec::new() };
     assert_eq!(answered(&["--spawn", "a"], json!({"refused": "no such agent"})).ok(), Some(failed));
 }

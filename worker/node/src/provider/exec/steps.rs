@@ -4,28 +4,56 @@ use std::ffi::{OsString, c_int};
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::Arc;
+use std::task::Context;
 
-use atlas_types::FailureKind;
+use atlas_types::{FailureKind, StreamKind};
 use nix::sys::memfd::{MFdFlags, memfd_create};
+use serde::Deserialize;
+use serde_json::json;
 
 use super::{Exec, Process, document, too_large};
 use crate::attempt::Work;
 use crate::journal::JournalError;
-use crate::provider::durable::{Durable, News, Said};
-use crate::provider::io_loop::{ReadResult, Sink, Source, Wait, Woken};
+use crate::provider::durable::{Called, Durable, News, Said};
+use crate::provider::io_loop::{ReadResult, Ready, Sink, Source, Wait, Woken};
 use crate::provider::round::caller::pass;
 use crate::provider::{Control, Execution, stopped};
 
 /// The size of a line in addition to the output itself.
 const LINE_BYTES_EXTRA: usize = 1 << 20;
 
+/// How often a program is read, and how many of its lines are handled, before others have their turn.
+const READS_MAX: usize = 8;
+const LINES_MAX: usize = 256;
+
+/// How many lines of a job may be no lines of ours.
+const WRONG_MAX: usize = 100;
+
 /// The worker's side of the descriptors.
 struct Lines {
     to: Sink,
     from: Source,
-    /// The beginning of the next line.
+    /// What was read, where the next line begins in it, and how far there is no end of it.
     read: Vec<u8>,
+    begin: usize,
+    searched: usize,
+    /// Perhaps there are whole lines in what was read.
+    has_more: bool,
     bytes_max: usize,
+    /// The call of an `atlasctl step`, which makes them one at a time.
+    single: Option<u64>,
+    /// How many lines were none.
+    wrong: usize,
+}
+
+/// What is known also of a line that is none.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Head {
+    #[serde(alias = "made", alias = "forget")]
+    call: Option<u64>,
+    /// The program makes its calls one at a time, so none that it made before is open.
+    single: bool,
 }
 
 /// What a process gets to speak to the worker; nothing, unless its program is durable.
@@ -45,25 +73,92 @@ impl Lines {
         let named = ["ATLAS_STEP_IN", "ATLAS_STEP_OUT", "ATLAS_STEP_LOCK"].into_iter().zip(&passed);
         let number = |fd: &OwnedFd| -> c_int { fd.as_raw_fd() };
         let environment = named.map(|(name, fd)| (name.into(), number(fd).to_string().into())).collect();
-        let lines = Self { to: Sink::new(we_write)?, from: Source::new(we_read)?, read: Vec::new(), bytes_max };
+        let lines = Self {
+            to: Sink::new(we_write)?,
+            from: Source::new(we_read)?,
+            read: Vec::new(),
+            begin: 0,
+            searched: 0,
+            has_more: false,
+            bytes_max,
+            single: None,
+            wrong: 0,
+        };
         Ok((lines, Ends { passed, environment }))
     }
 
-    /// Reads what is there, and handles whole lines. The error says which line ends the job.
-    fn take(&mut self, durable: &mut Durable) -> Result<(), String> {
-        while matches!(self.from.read(&mut self.read), ReadResult::Bytes(_)) {
-            while let Some(end) = self.read.iter().position(|byte| *byte == b'\n') {
-                let rest = self.read.split_off(end + 1);
-                let line = std::mem::replace(&mut self.read, rest);
-                if !line.trim_ascii().is_empty() {
-                    durable.take(Said::of_line(&line).map_err(|why| format!("a line to ATLAS_STEP_OUT: {why}"))?);
+    /// Reads a piece of what is there, and handles some of its lines. Returns what is wrong with lines; the error ends the job.
+    fn take(&mut self, durable: &mut Durable) -> Result<Vec<String>, String> {
+        if !self.has_more {
+            for _ in 0..READS_MAX {
+                if !matches!(self.from.read(&mut self.read), ReadResult::Bytes(_)) {
+                    break;
                 }
             }
-            if self.read.len() > self.bytes_max {
-                return Err(format!("a line to ATLAS_STEP_OUT has more than {} bytes", self.bytes_max));
+        }
+        let mut wrong = Vec::new();
+        for _ in 0..LINES_MAX {
+            let Some(length) = self.read[self.searched..].iter().position(|byte| *byte == b'\n') else {
+                self.read.drain(..self.begin);
+                (self.begin, self.searched, self.has_more) = (0, self.read.len(), false);
+                if self.read.len() > self.bytes_max {
+                    return Err(format!("a line to ATLAS_STEP_OUT has more than {} bytes", self.bytes_max));
+                }
+                return Ok(wrong);
+            };
+            let (begin, end) = (self.begin, self.searched + length);
+            (self.begin, self.searched) = (end + 1, end + 1);
+            let line = self.read[begin..end].trim_ascii();
+            if line.is_empty() {
+                continue;
+            }
+            let head: Head = serde_json::from_slice(line).unwrap_or_default();
+            match Said::of_line(line) {
+                Ok(said) => {
+                    if head.single
+                        && matches!(said, Said::Call(_))
+                        && let Some(earlier) = self.single.replace(head.call.unwrap_or_default())
+                    {
+                        // Its process was killed, or this one would not have the lock.
+                        durable.take(Said::Over(earlier));
+                    }
+                    durable.take(said);
+                }
+                Err(why) => {
+                    let why = format!("a line to ATLAS_STEP_OUT: {why}");
+                    self.wrong += 1;
+                    if self.wrong > WRONG_MAX {
+                        return Err(why);
+                    }
+                    // Perhaps it is half a line of a process that was killed.
+                    let mut told = json!({"error": {"type": "ValueError", "text": why}});
+                    if let Some(call) = head.call {
+                        told["call"] = call.into();
+                    }
+                    self.to.send(format!("{told}\n").as_bytes());
+                    wrong.push(why);
+                }
             }
         }
-        Ok(())
+        self.has_more = true;
+        Ok(wrong)
+    }
+
+    /// Tells the program what came of a call.
+    fn tell(&mut self, called: &Called) {
+        let line = called.line();
+        let is_over = |call: u64| {
+            let rest = line.strip_prefix(&format!(r#"{{"call":{call},"#));
+            rest.is_some_and(|rest| !rest.starts_with(r#""make":true"#))
+        };
+        self.single = self.single.filter(|call| !is_over(*call));
+        self.to.send(line.as_bytes());
+    }
+}
+
+impl Ready for Lines {
+    fn poll_ready(&self, cx: &mut Context<'_>) -> bool {
+        self.has_more || self.from.poll_ready(cx)
     }
 }
 
@@ -102,11 +197,11 @@ impl Exec {
             let Process { tree, stdin, stdout, stderr, .. } = &mut process;
             let woken = tokio::select! {
                 biased;
-                woken = wait.next(control, tree, [&*stdin, &*stdout, &*stderr, &lines.to, &lines.from]) => woken,
+                // First, so that a program which writes without end does not keep its calls from going on.
                 news = durable.next() => {
                     match news {
                         News::Told(told) => pass(control, told).await,
-                        News::Called(called) => lines.to.send(called.line().as_bytes()),
+                        News::Called(called) => lines.tell(&called),
                         // The order to stop is on its way.
                         News::Failed(JournalError::Stopped) => {}
                         News::Failed(error) => {
@@ -116,15 +211,26 @@ impl Exec {
                     }
                     continue;
                 }
+                woken = wait.next(control, tree, [&*stdin, &*stdout, &*stderr, &lines.to, &lines]) => woken,
             };
             match woken {
                 Woken::Io { pipes: [stdin, stdout, stderr, to, from], tree } => {
                     if to {
                         lines.to.flush();
                     }
-                    if from && let Err(why) = lines.take(&mut durable) {
-                        process.tree.kill().await;
-                        return Execution::failed(FailureKind::Agent, why);
+                    if from {
+                        match lines.take(&mut durable) {
+                            Ok(wrong) => {
+                                for why in wrong {
+                                    control.say(StreamKind::Log, "warning", why).await;
+                                }
+                            }
+                            Err(why) => {
+                                process.tree.kill().await;
+                                return Execution::failed(FailureKind::Agent, why);
+                            }
+                        }
+                        tokio::task::yield_now().await;
                     }
                     if process.read([stdin, stdout, stderr], control, output_bytes_max).await {
                         return too_large(output_bytes_max);

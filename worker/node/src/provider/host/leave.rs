@@ -28,10 +28,18 @@ impl Host {
         let mut wait = Wait::to_leave(control.now() + LEAVE_PATIENCE);
         loop {
             let pipes: [&dyn Ready; 4] = [&self.to_host, &self.from_host, &self.stdout.source, &self.stderr.source];
-            let Woken::Io { pipes: [to_host, from_host, stdout, stderr], tree } =
-                wait.next(control, &mut self.tree, pipes).await
-            else {
-                return false;
+            let woken = wait.next(control, &mut self.tree, pipes).await;
+            let ([to_host, from_host, stdout, stderr], tree) = match woken {
+                Woken::Io { pipes, tree } => (pipes, tree),
+                // The program does not wait for it any more.
+                Woken::Answered => {
+                    drop(control.answers());
+                    continue;
+                }
+                Woken::TimedOut | Woken::Stopped | Woken::Parked => {
+                    self.tree.kill().await;
+                    return false;
+                }
             };
             if to_host {
                 self.to_host.flush();
@@ -54,7 +62,10 @@ impl Host {
                 let beginning = match self.a_beginning(output_bytes_max) {
                     Ok(Some(beginning)) => beginning,
                     Ok(None) => break,
-                    Err(_) => return false,
+                    Err(_) => {
+                        self.tree.kill().await;
+                        return false;
+                    }
                 };
                 let Beginning { kind, number } = beginning;
                 // A run that has ended meanwhile has said so, and says no more.

@@ -61,11 +61,38 @@ async fn a_script_that_waits_is_parked_and_begins_anew() {
 }
 
 #[tokio::test]
-async fn a_line_that_is_none_ends_the_job_and_says_why() {
-    let script = "echo 'step a' > /dev/fd/$ATLAS_STEP_OUT\nsleep 60";
+async fn a_line_that_is_none_is_an_error_and_many_of_them_end_the_job() {
+    let script =
+        format!("echo '{{\"call\": 5, \"na' > /dev/fd/$ATLAS_STEP_OUT\n{SCRIPT}echo \"{{\\\"told\\\": $answer}}\"");
+    // The first answer is the one to half a line.
+    let script = script.replacen("step a\nstep b", "hear", 1);
+    let mut scene = Scene::set(&shell(&script, "  durable: true\n")).await;
+    let only = scene.attempt(1);
+    let output = scene.run(&only).await.output(&scene.controller);
+    assert!(output.contains(r#""text":"a line to ATLAS_STEP_OUT: "#), "{output}");
+    scene.shutdown().await;
+    let script = "for i in $(seq 200); do echo 'step a'; done > /dev/fd/$ATLAS_STEP_OUT\nsleep 60";
     let mut scene = Scene::set(&shell(script, "  durable: true\n")).await;
     let only = scene.attempt(1);
     let error = scene.run(&only).await.error();
     assert!(error.starts_with("a line to ATLAS_STEP_OUT: "), "{error}");
+    scene.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_killed_step_does_not_keep_the_job_from_its_park() {
+    let call = r#"say '{"call":11,"name":"x","args":[1],"single":true}'
+hear
+printf '{"made":11,"va' > /dev/fd/$ATLAS_STEP_OUT
+printf '\n{"call":12,"single":true,"kind":"sleep","for":3600,"args":[3600]}\n' > /dev/fd/$ATLAS_STEP_OUT
+hear
+sleep 60
+"#;
+    let script = SCRIPT.replacen("step a\nstep b\n", call, 1);
+    let mut scene = Scene::set(&shell(&script, "  durable: true\n")).await;
+    let first = scene.attempt(1);
+    scene.session.grant(&first).await;
+    assert!(scene.record_until(u64::MAX).await.is_none(), "it parks");
+    assert!(matches!(scene.parked[0].waits[..], [atlas_types::Wait::Time { .. }]), "{:?}", scene.parked);
     scene.shutdown().await;
 }
