@@ -5,7 +5,7 @@
 //
 //   worker: start {contract, directory}   run {number, input, context, past?, began_us?, seed?}   spawned {call, data | error | refused}
 //           called {call, value | error | make | stop, at_us}   leave {number}   shutdown
-//   host:   ready   failed {stage, error}   result {number, output, execution_metadata?}   error {number, error, execution_metadata?}
+//   host:   ready   failed {stage, error}   result {number, output, claimed?, execution_metadata?}   error {number, error, execution_metadata?}
 //           log {level, text}   progress {text}   delta {number, step, try, text}   left {number}   stopped
 //           spawn, tool, model, leave {number, call, …}   and of durable agents call, made, forget {number, call, …}
 
@@ -87,7 +87,7 @@ class Host {
     let answer;
     try {
       const output = await this.#contexts.run(context, async () => this.#agent.execute(frame.input, context));
-      answer = encodedAnswer(frame.number, output, context);
+      answer = encodedAnswer(run, output);
     } catch (error) {
       // A run that has left or failed has no answer of its own.
       if (this.#run === run) console.error(error);
@@ -101,7 +101,7 @@ class Host {
 
   #begin(frame) {
     setVariables(frame.context);
-    const run = { number: frame.number, resources: process.getActiveResourcesInfo().length };
+    const run = { number: frame.number, resources: resources() };
     if (frame.context.durable === true) {
       const place = () => this.#place();
       const isQuiet = () => process.getActiveResourcesInfo().every((name) => name.startsWith("Pipe")) && pipes() <= OWN_PIPES;
@@ -140,11 +140,11 @@ class Host {
   /** The job is parked. What the run has left open, such as timers, nobody would close, so the process ends with it. */
   async #leave({ number }) {
     if (this.#run?.number !== number) return;
-    const { resources } = this.#end(new Parked());
+    const { resources: before } = this.#end(new Parked());
     // What listens for the signal has a turn of the loop to close what it holds.
     await new Promise((done) => setImmediate(done));
     await new Promise((done) => setImmediate(done));
-    if (process.getActiveResourcesInfo().length > resources) {
+    if (Object.entries(resources()).some(([name, count]) => count > (before[name] ?? 0))) {
       await this.#exit(0);
       return;
     }
@@ -201,8 +201,16 @@ function pipes() {
   return process.getActiveResourcesInfo().filter((name) => name.startsWith("Pipe")).length;
 }
 
-function encodedAnswer(number, output, context) {
-  const text = `{"type":"result","number":${number},"output":${encode(output, "what execute returned")}}`;
+/** How many of each kind keep the process in its loop. */
+function resources() {
+  const counts = {};
+  for (const name of process.getActiveResourcesInfo()) counts[name] = (counts[name] ?? 0) + 1;
+  return counts;
+}
+
+function encodedAnswer({ number, record, context }, output) {
+  const claimed = record === undefined ? "" : `,"claimed":${record.claimed}`;
+  const text = `{"type":"result","number":${number},"output":${encode(output, "what execute returned")}${claimed}}`;
   return members(text, metadata(context));
 }
 

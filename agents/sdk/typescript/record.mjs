@@ -10,7 +10,8 @@ import { createHash } from "node:crypto";
 import { CallError, Failed, ModelError, Parked, QuestionError, StepError, textOf, typeOf } from "./errors.mjs";
 import { canonical, digest, encode } from "./plain.mjs";
 
-const GIVEN_CHARS_MAX = 120;
+// The worker cuts it for people, after it has removed secrets.
+const GIVEN_CHARS_MAX = 1000;
 const NAME_CHARS_MAX = 128;
 // Calls that the worker has at a time; it refuses more than 1024. Others wait here, in their order.
 const SENT_MAX = 1000;
@@ -72,6 +73,11 @@ export class Record {
     this.#past = [];
   }
 
+  /** How many of the calls that the job was sent with the program has made. */
+  get claimed() {
+    return this.#claimed;
+  }
+
   /** When the latest record was made that the run knows of, in milliseconds. In a step, what the clock says. */
   get nowMs() {
     return inStep.getStore() === undefined ? Math.floor(this.#nowUs / 1e3) : Date.now();
@@ -108,7 +114,7 @@ export class Record {
       throw failure(kind, name, recorded.error);
     }
     this.#last += 1;
-    const call = { kind, name, run, reconcile, isSent: false, stopper: run && new AbortController() };
+    const call = { kind, name, run, reconcile, isSent: false, isBegun: false, stopper: run && new AbortController() };
     const frame = { call: this.#last, kind, name: name.toWellFormed(), id, digest: digest(text), given: short(shown ?? text), at: this.#host.place() };
     return new Promise((resolve, reject) => {
       Object.assign(call, { resolve, reject });
@@ -159,9 +165,14 @@ export class Record {
   #forget(number, reason) {
     const call = this.#close(number);
     if (call === undefined) return;
-    if (call.isSent) this.#channel.send({ type: "forget", number: this.#number, call: number });
+    if (call.isSent) this.#sendForget(number, call.run !== undefined && !call.isBegun);
     call.stopper?.abort(reason);
     call.reject(reason);
+  }
+
+  /** `over`: it is a step, and `made` will not follow. */
+  #sendForget(number, over) {
+    this.#channel.send({ type: "forget", number: this.#number, call: number, ...(over ? { over } : {}) });
   }
 
   #close(number) {
@@ -211,7 +222,11 @@ export class Record {
   /** Runs the function of a step, or the one that finds out whether the step happened. */
   async #make(frame) {
     const call = this.#open.get(frame.call);
-    if (call?.run === undefined) return;
+    if (call?.run === undefined) {
+      this.#sendForget(frame.call, true); // nobody runs it any more
+      return;
+    }
+    call.isBegun = true;
     const info = { key: frame.key, again: frame.again === true, signal: call.stopper.signal };
     const looks = frame.doubt === true && call.reconcile !== undefined;
     const made = { type: "made", number: this.#number, call: frame.call };
@@ -221,6 +236,7 @@ export class Record {
       const store = { record: this, name: call.name, key: frame.key, draws: 0 };
       const found = await inStep.run(store, () => (looks ? call.reconcile : call.run)(info));
       const isUndone = looks && found === DID_NOT_HAPPEN;
+      if (isUndone) call.isBegun = false;
       const end = isUndone ? '"reconciled":"did_not"' : `"value":${encode(found ?? null, `the result of step "${call.name}"`)}`;
       text = `${JSON.stringify(made).slice(0, -1)},${end}}`;
     } catch (error) {
@@ -234,8 +250,8 @@ export class Record {
   /** It is not known whether a step happened, so the run cannot go on. Nothing is recorded; a later attempt looks again. */
   #undecided(number, call, error) {
     if (this.#isOver) return;
-    this.#close(number);
-    this.#channel.send({ type: "forget", number: this.#number, call: number });
+    this.#sendForget(number, true);
+    if (this.#close(number) === undefined) return; // the program had left it
     const text = `whether step "${call.name}" happened could not be found out: ${typeOf(error)}: ${textOf(error)}`;
     this.#host.fail(new CallError(text, { cause: error }));
   }

@@ -5,12 +5,12 @@ goes to stdout and stderr, which the worker reads as log lines, so that no print
 
     worker: start {contract, directory, model | no_model}   run {number, input, context}   spawned {call, data | error | refused}   shutdown
             to durable agents: run also with {past?, began_us?, seed?}   called {call, value | error | make | stop}   leave {number}
-    host:   ready   failed {stage, error}   result {number, output, execution_metadata?, keeps?}
+    host:   ready   failed {stage, error}   result {number, output, execution_metadata?, keeps?, claimed?}
             error {number, error, execution_metadata?, keeps?}   log {level, text}   progress {text}   stopped
             spawn {number, call, agent, skill, input, priority, timeout}   leave {number, call}   tool {number, call, tool, input}
             model {number, call, input}   delta {number, step, try, text}
             of durable agents instead of spawn, tool and model: call {number, call, id, kind, name, …}   made {number, call, value | error | reconciled}
-            forget {number, call}   left {number}
+            forget {number, call, over?}   left {number}
 """
 
 import asyncio
@@ -121,6 +121,8 @@ class Host:
                 output = await self._durable.execute(self._agent, frame)
             self._end_if_forked(None)
             answer = {"type": "result", "number": number, "output": output}
+            if self._durable is not None:
+                answer["claimed"] = self._durable.claimed
         except BaseException as error:
             self._end_if_forked(error)
             answer = {"type": "error", "number": number, "error": _text(error)}
@@ -141,6 +143,8 @@ class Host:
         except BaseException as error:
             self._channel.send({"type": "error", "number": number, "error": _text(error)})
         self._run = 0
+        if self._durable is not None and self._durable.is_at_work:
+            _exit(1)
 
     def fail(self, error):
         """The loop cannot go on: the run that is waited for fails, because nothing else would answer it."""

@@ -236,10 +236,10 @@ test("a step that is left before it runs is over; one that runs is told", async 
   const worker = await start(`export default agent(async (_, ctx) => {
     const [early, late] = [new AbortController(), new AbortController()];
     const steps = [ctx.step("early", () => 1, { signal: early.signal }), ctx.step("late", () => { late.abort(); return 2; }, { signal: late.signal })];
-    const waits = ctx.sleep("1d", { signal: early.signal });
+    const all = Promise.allSettled([...steps, ctx.sleep("1d", { signal: early.signal })]);
     await ctx.receive("go");
     early.abort();
-    await Promise.allSettled([...steps, waits]);
+    await all;
     return {};
   });`);
   worker.begin({}, { durable: true });

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import inspect
 import json
 import random
 import uuid
@@ -13,7 +14,7 @@ from atlas._durable import identity
 from atlas._durable.place import caller
 from atlas._durable.ports import LoopPort, ThreadPort, drive
 from atlas._durable.retry import Retry, seconds
-from atlas._durable.words import DID_NOT_HAPPEN, Message, NestedStep, StepFailed
+from atlas._durable.words import DID_NOT_HAPPEN, Message, NestedStep, StepFailed, Stopped
 
 EFFECTS = ("pure", "idempotent", "once")
 LONGEST_US = 366 * 100 * 24 * 3600 * 1_000_000
@@ -80,22 +81,24 @@ class Calls:
             function, args, kwargs = work
             looks = bool(answer.get("doubt")) and reconcile is not None
             token = _step.set(_Inside(name, answer.get("key", "")))
-            late = _Late(name, retry, self._check_fork)
+            late = _Late(name, retry, looks, self._check_fork)
             try:
                 value = await port.function(call, reconcile if looks else function, args, kwargs, late)
                 raised = None
             except Exception as error:
                 raised = error
             except BaseException:
-                port.give_up(call)
+                port.give_up(call, over=not late.follows)
                 raise
             finally:
                 _step.reset(token)
             self._check_fork(raised)
-            if looks and raised is not None:
-                port.give_up(call)
-                raise RuntimeError(f"whether step '{name}' happened could not be found out: {type(raised).__name__}: {raised}") from raised
-            result = {"reconciled": "did_not"} if looks and value is DID_NOT_HAPPEN else _result(name, retry, raised, value if raised is None else None)
+            result = _result(name, retry, looks, raised, value if raised is None else None)
+            if looks and "error" in result:
+                # Nothing is recorded, and a later attempt looks again. The program must not: it would make a step that has perhaps happened.
+                text = f"whether step '{name}' happened could not be found out: {result['error']['type']}: {result['error']['text']}"
+                port.undecided(call, text)
+                raise Stopped(text) from raised
             answer = await port.made(call, result)
         if "error" in answer:
             raise _failure(name, answer["error"]) from raised
@@ -273,8 +276,9 @@ class Calls:
 class _Late:
     """What a step's thread does after its function, also when nobody waits for it any more."""
 
-    def __init__(self, name, retry, check_fork):
-        self._name, self._retry, self._check_fork = name, retry, check_fork
+    def __init__(self, name, retry, looks, check_fork):
+        self._name, self._retry, self._looks, self._check_fork = name, retry, looks, check_fork
+        self.follows = False  # the thread goes on, and its end will be told
 
     def guard(self, function, args, kwargs):
         """Calls it; a process that it forked must not come back from here."""
@@ -288,13 +292,28 @@ class _Late:
 
     def ended(self, call, running):
         """The step's thread ended after the program stopped waiting; its end is recorded all the same."""
-        error = running.exception()
-        if error is None or isinstance(error, Exception):
-            call.run.made(call.number, _result(self._name, self._retry, error, None if error else running.result()), None)
+        result = self._result(running)
+        if result is None or self._looks and "error" in result:
+            call.run.forget(call.number, over=True)
+        else:
+            call.run.made(call.number, result, None)
+
+    def _result(self, running):
+        error = asyncio.CancelledError() if running.cancelled() else running.exception()
+        if error is not None:
+            return _result(self._name, self._retry, self._looks, error, None) if isinstance(error, Exception) else None
+        value = running.result()
+        if inspect.isawaitable(value):  # that nobody will await
+            if inspect.iscoroutine(value):
+                value.close()
+            return None
+        return _result(self._name, self._retry, self._looks, None, value)
 
 
-def _result(name, retry, error, value):
-    """The end of a function as the worker records it."""
+def _result(name, retry, looks, error, value):
+    """The end of a function as the worker records it. One that `looks` may have found that the step did not happen."""
+    if looks and value is DID_NOT_HAPPEN:
+        return {"reconciled": "did_not"}
     if error is None:
         try:
             if "\\ud" in json.dumps(value, allow_nan=False):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import contextvars
 import inspect
 import threading
@@ -56,13 +57,13 @@ class LoopPort:
         future, waits = self._futures()
         asker = asyncio.current_task() if self._is_home else None  # other loops may have other tasks
         self._on_home(_begin, call, frame, future, asker)
-        return call, await self._answer(call, waits)
+        return call, await self._answer(call, waits, is_step=frame["kind"] == "step")
 
     async def made(self, call, result):
         """Says how a function ended, and waits for the answer to its call."""
         future, waits = self._futures()
         self._on_home(call.run.made, call.number, result, future)
-        return await self._answer(call, waits)
+        return await self._answer(call, waits, is_step="reconciled" in result)
 
     async def all(self, frames):
         """Several calls at the same time."""
@@ -77,21 +78,35 @@ class LoopPort:
         """Calls a step's function; one that is no coroutine function runs in a thread. If this task is cancelled meanwhile, `late` gets what
         the thread ends with."""
         if inspect.iscoroutinefunction(function):
-            return await function(*args, **kwargs)
+            with self._run.function():
+                return await function(*args, **kwargs)
         context = contextvars.copy_context()
-        running = self._loop.run_in_executor(_threads(), lambda: context.run(late.guard, function, args, kwargs))
+        ends = contextlib.ExitStack()
+        ends.enter_context(self._run.function())
+
+        def work():
+            with ends:
+                return context.run(late.guard, function, args, kwargs)
+
+        running = self._loop.run_in_executor(_threads(), work)
         try:
             value = await asyncio.shield(running)
         except asyncio.CancelledError:
-            if not running.done():
-                running.add_done_callback(lambda ended: self._on_home(late.ended, call, ended))
+            late.follows = True
+            running.add_done_callback(lambda ended: self._on_home(late.ended, call, ended))
             raise
-        return await value if inspect.isawaitable(value) else value
+        if not inspect.isawaitable(value):
+            return value
+        with self._run.function():
+            return await value
 
-    def give_up(self, call):
-        """The program no longer waits for a call."""
-        if call.number is not None:
-            self._on_home(call.run.forget, call.number)
+    def give_up(self, call, over=False):
+        """The program no longer waits for a call. `over`: nor does a function of it go on."""
+        self._on_home(_forget, call, over)
+
+    def undecided(self, call, text):
+        """It is not known whether a step happened, so the run ends."""
+        self._on_home(_undecided, call, text)
 
     def _futures(self):
         if self._is_home:
@@ -106,11 +121,12 @@ class LoopPort:
         else:
             self._run.loop.call_soon_threadsafe(function, *arguments)
 
-    async def _answer(self, call, future):
+    async def _answer(self, call, future, is_step):
+        """`is_step`: what is answered may be that a function is to run, which it then will not."""
         try:
             return await future
         except asyncio.CancelledError:
-            self.give_up(call)
+            self.give_up(call, over=is_step)
             raise
 
 
@@ -137,9 +153,11 @@ class ThreadPort:
 
     async def function(self, _call, function, args, kwargs, late):
         """Calls a step's function in this thread; a coroutine runs on the loop of the agent's process."""
-        value = late.guard(function, args, kwargs)
-        if not inspect.isawaitable(value):
-            return value
+        with self._run.function():
+            value = late.guard(function, args, kwargs)
+            return self._awaited(value) if inspect.isawaitable(value) else value
+
+    def _awaited(self, value):
         context = contextvars.copy_context()
         future = Future()
 
@@ -153,10 +171,13 @@ class ThreadPort:
         self._run.loop.call_soon_threadsafe(start)
         return future.result()
 
-    def give_up(self, call):
-        """The program no longer waits for a call."""
-        if call.number is not None:
-            self._run.loop.call_soon_threadsafe(call.run.forget, call.number)
+    def give_up(self, call, over=False):
+        """The program no longer waits for a call. `over`: nor does a function of it go on."""
+        self._run.loop.call_soon_threadsafe(_forget, call, over)
+
+    def undecided(self, call, text):
+        """It is not known whether a step happened, so the run ends."""
+        self._run.loop.call_soon_threadsafe(_undecided, call, text)
 
     def _begin(self, frames):
         asker = threading.current_thread()
@@ -168,6 +189,15 @@ class ThreadPort:
 
 def _begin(call, frame, future, asker):
     call.number = call.run.begin(frame, future, asker, _pool_threads())
+
+
+def _forget(call, over):
+    if call.number is not None:
+        call.run.forget(call.number, over)
+
+
+def _undecided(call, text):
+    call.run.undecided(call.number, text)
 
 
 def _copy(task, future):

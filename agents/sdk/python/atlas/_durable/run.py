@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import hashlib
 import threading
 from collections import Counter, deque
@@ -37,7 +38,7 @@ class Run:
         self._send = send
         self._main = main
         self._past = deque(frame.get("past") or ())
-        self._claimed = 0
+        self.claimed = 0  # calls of what the job was sent with that the program has made
         self._calls = 0
         self._equal = Counter()
         self._open = {}  # futures by the number of the call
@@ -48,6 +49,9 @@ class Run:
         self._turns = 0
         self._drawn = 0
         self._refusal = None  # class and arguments of what each call raises, once the run has to end
+        self.is_undecided = False  # it ends because of a step that perhaps happened; the worker does not know yet
+        self._functions = 0  # of steps, that run now, also if the program no longer waits for them
+        self._counts = threading.Lock()
         self._tasks_before = set(asyncio.all_tasks(loop)) | {main}
         self._threads_before = set(threading.enumerate())
 
@@ -93,17 +97,36 @@ class Run:
             self._open[number] = future
         self._send({"type": "made", "number": self.number, "call": number, **result})
 
-    def forget(self, number):
-        """The program no longer waits for a call."""
+    @contextlib.contextmanager
+    def function(self):
+        """While the function of a step runs, in whatever thread."""
+        with self._counts:
+            self._functions += 1
+        try:
+            yield
+        finally:
+            with self._counts:
+                self._functions -= 1
+
+    @property
+    def is_at_work(self):
+        """True while tasks of the run go on, or functions of its steps."""
+        return self._functions > 0 or bool(self.tasks())
+
+    def forget(self, number, over=False):
+        """The program no longer waits for a call. `over`: it is a step, and `made` will not follow."""
         self._open.pop(number, None)
         if self._queued.pop(number, None) is not None:
             return
         if not self.ended and self._refusal is None:
-            self._send({"type": "forget", "number": self.number, "call": number})
+            self._send_forget(number, over)
         self._over(number)
 
+    def _send_forget(self, number, over):
+        self._send({"type": "forget", "number": self.number, "call": number, **({"over": True} if over else {})})
+
     def _send_call(self, frame):
-        self._send({**frame, "claimed": self._claimed})
+        self._send({**frame, "claimed": self.claimed})
         self._sent.add(frame["call"])
 
     def _over(self, number):
@@ -131,7 +154,7 @@ class Run:
             self._past.clear()
             return None
         self._past.popleft()
-        self._claimed += 1
+        self.claimed += 1
         return {**outcome, "at_us": at_us}
 
     def _is_alone(self, asker, pool):
@@ -175,6 +198,8 @@ class Run:
         future = self._open.pop(frame["call"], None)
         if not frame.get("make"):
             self._over(frame["call"])
+        elif future is None and not self.ended and self._refusal is None:
+            self._send_forget(frame["call"], over=True)  # nobody runs it any more
         if future is not None and not future.done():
             future.set_result(frame)
 
@@ -192,6 +217,14 @@ class Run:
                 future.set_exception(self.refusal())
         self._arrived.clear()
         self.loop.call_soon(self._unwind, 0)
+
+    def undecided(self, number, text):
+        """Ends the run: it is not known whether a step happened. Nothing of that is recorded."""
+        if self.ended or self._refusal is not None:
+            return
+        self.is_undecided = True
+        self._send_forget(number, over=True)
+        self.refuse(Stopped, text)
 
     @property
     def is_refused(self):

@@ -12,8 +12,9 @@ from atlas._durable.calls import Calls
 from atlas._durable.run import Run
 from atlas._durable.words import Parked, Stopped
 
-# How long the tasks of a run that is parked may take to end.
+# How long what a run has left may take to end, if the worker waits for the answer. If the worker ends the run, it counts itself.
 _UNWIND_SECONDS = 0.8
+_POLL_SECONDS = 0.02
 
 
 class Session:
@@ -24,6 +25,8 @@ class Session:
         self._channel = channel
         self._check_fork = check_fork
         self.calls = Calls(contract.get("effects"), check_fork, channel.check_own)
+        self.claimed = 0  # how much of what it was sent with the latest run has taken
+        self.is_at_work = False  # something of the latest run goes on, so the process can serve no other
         place.belongs_to(directory)
         current.install(self.calls)
 
@@ -61,14 +64,28 @@ class Session:
                 output = None
             if run.is_refused:
                 run.end()
-                await _cancelled(run.tasks())
+                await self._unwound(run)
                 raise run.refusal()
             return output
         finally:
             if watch is not None:
                 watch.end()
             run.end()
+            self.claimed = run.claimed
             self.calls.run = None
+
+    async def _unwound(self, run):
+        """Nothing of the run goes on: neither tasks nor functions of steps, which must not run beside a later attempt. What does not end in
+        time is ended by the worker with this process, or by the host after an answer that only this process knows."""
+        for task in run.tasks():
+            task.cancel()
+        limit = self._loop.time() + _UNWIND_SECONDS
+        while run.is_at_work:
+            if run.is_undecided and self._loop.time() > limit:
+                self.is_at_work = True
+                return
+            tasks = run.tasks()
+            await (asyncio.wait(tasks, timeout=_POLL_SECONDS) if tasks else asyncio.sleep(_POLL_SECONDS))
 
     async def _executed(self, agent, input_data, run, watch):
         if watch is not None:
@@ -113,10 +130,3 @@ def _settle(future, output, error):
         future.set_result(output)
     else:
         future.set_exception(error)
-
-
-async def _cancelled(tasks):
-    for task in tasks:
-        task.cancel()
-    if tasks:
-        await asyncio.wait(tasks, timeout=_UNWIND_SECONDS)

@@ -167,6 +167,76 @@ class Agent(AgentBase):
 
         return {"values": [await context.step("pay", slow, n, effects="once", reconcile=look) for n in (1, 2)]}
 
+    async def undecided(self, context):
+        def look(n):
+            raise ConnectionError("no answer")
+
+        for _ in range(2):
+            try:
+                await context.step("pay", slow, 1, effects="once", reconcile=look)
+            except BaseException as error:
+                context.progress(type(error).__name__)
+
+    async def left_looking(self, context):
+        def look(n):
+            began.set()
+            goes_on.wait(60)
+            if n == 1:
+                raise ConnectionError("no answer")
+            return DID_NOT_HAPPEN if n == 2 else "found"
+
+        for n in (1, 2, 3):
+            began, goes_on = threading.Event(), threading.Event()
+            task = asyncio.create_task(context.step("pay", slow, n, effects="once", reconcile=look))
+            await asyncio.to_thread(began.wait)
+            task.cancel()
+            await asyncio.wait([task])
+            goes_on.set()
+            await context.sleep(n)
+        return {}
+
+    async def left_early(self, context):
+        async def waits():
+            await asyncio.Event().wait()
+
+        for _ in range(2):
+            try:
+                await asyncio.wait_for(context.step("waits", waits), 1)
+            except asyncio.TimeoutError:
+                pass
+        return {}
+
+    async def at_work(self, context):
+        began = threading.Event()
+
+        def work():
+            began.set()
+            time.sleep(1.5)
+
+        task = asyncio.create_task(context.step("work", work))
+        await asyncio.to_thread(began.wait)
+        await context.sleep(3600)
+        await task
+
+    async def stubborn(self, context):
+        async def work():
+            try:
+                await asyncio.sleep(3600)
+            except asyncio.CancelledError:
+                await asyncio.sleep(1.5)
+
+        task = asyncio.create_task(work())
+        await context.sleep(3600)
+        await task
+
+    async def undecided_at_work(self, context):
+        def look():
+            raise ConnectionError("no answer")
+
+        task = asyncio.create_task(context.step("work", time.sleep, 3600))
+        await context.step("pay", slow, effects="once", reconcile=look)
+        await task
+
     async def from_threads(self, context):
         def work(n):
             return context.step("in thread", slow, n)

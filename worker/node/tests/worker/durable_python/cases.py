@@ -1,5 +1,6 @@
 """Durable agents in Python, against a worker that is made for it: `python -m unittest cases` in this folder."""
 
+import time
 import unittest
 
 from fake import FOLDER, Host, Worker, attempts
@@ -208,6 +209,70 @@ class Rules(unittest.TestCase):
         job.make(second)
         job.answer(second, **job.made(second))
         self.assertEqual(job.end()["output"], {"values": ["found", 2]})
+
+    def test_a_step_that_nobody_can_decide_ends_the_run(self):
+        for folder in (FOLDER, BLOCKING):
+            job = self.begin("undecided", folder)
+            call = job.call()
+            job.make(call, again=True, doubt=True)
+            self.assertEqual(job.frame(), {"type": "forget", "number": 101, "call": call["call"], "over": True})
+            # The program catches what it can, and calls the step again, which the worker does not hear of.
+            text = "whether step 'pay' happened could not be found out: ConnectionError: no answer"
+            self.assertEqual(job.end(), {"type": "error", "number": 101, "error": text})
+            self.assertEqual(job.host.said, ["Stopped", "Stopped"])
+
+    def test_a_run_that_nobody_can_decide_takes_its_process_with_it(self):
+        job = self.begin("undecided_at_work")
+        calls = {call["name"]: call for call in (job.call(), job.call())}
+        job.make(calls["work"])
+        job.make(calls["pay"], again=True, doubt=True)
+        self.assertEqual(job.frame()["over"], True)
+        self.assertEqual(job.end()["type"], "error")
+        self.assertEqual(job.host.wait(), 1)
+
+    def test_who_looks_for_nobody_tells_only_what_is_clear(self):
+        job = self.begin("left_looking")
+        for expected in ({"type": "forget", "over": True}, {"type": "made", "reconciled": "did_not"}, {"type": "made", "value": "found"}):
+            step = job.call()
+            job.make(step, again=True, doubt=True)
+            self.assertEqual(job.frame(), {"type": "forget", "number": 101, "call": step["call"]})
+            sleep, end = sorted((job.frame(), job.frame()), key=lambda frame: frame["type"])
+            self.assertEqual(end, {"number": 101, "call": step["call"], **expected})
+            if "reconciled" in end:
+                job.make(step)
+                self.assertEqual(job.frame(), {"type": "forget", "number": 101, "call": step["call"], "over": True})
+            job.note(sleep)
+            job.answer(sleep, value=None)
+        self.assertEqual(job.end()["type"], "result")
+
+    def test_a_step_that_was_cancelled_is_over(self):
+        job = self.begin("left_early")
+        for is_made in (False, True):
+            step = job.call()
+            if is_made:
+                job.make(step)
+            self.assertEqual(job.frame(), {"type": "forget", "number": 101, "call": step["call"], "over": True})
+        self.assertEqual(job.end()["type"], "result")
+
+    def test_a_run_that_goes_on_has_not_left(self):
+        for use in ("at_work", "stubborn"):
+            for stops in (False, True):
+                job = self.begin(use)
+                call = job.call()
+                if call["kind"] == "step":
+                    job.make(call)
+                    call = job.call()
+                begun = time.monotonic()
+                job.host.send({"type": "called", "call": call["call"], "stop": "E3013"} if stops else {"type": "leave", "number": 101})
+                expected = {"type": "error", "error": "E3013"} if stops else {"type": "left"}
+                self.assertEqual(job.end(), {"number": 101, **expected})
+                self.assertGreater(time.monotonic() - begun, 1.2, (use, stops))
+
+    def test_the_result_says_how_much_of_the_record_was_asked_for(self):
+        job = self.begin("sequence")
+        self.assertEqual(job.finish()["claimed"], 0)
+        job.start_on(job.host)
+        self.assertEqual(job.finish()["claimed"], 5)
 
     def test_a_forked_process_cannot_call(self):
         self.assertEqual(self.begin("forked").end()["output"], {"error": "OtherProcessError"})

@@ -87,6 +87,14 @@ class Host:
         self._reader.join()
         self._process.stderr.close()
 
+    def wait(self):
+        """The code of a host that ends by itself."""
+        code = self._process.wait(PATIENCE)
+        self._reader.join()
+        self._process.stderr.close()
+        self._limit.cancel()
+        return code
+
     def close(self):
         self.kill()
         os.close(self._to)

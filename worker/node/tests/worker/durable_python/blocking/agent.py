@@ -39,6 +39,16 @@ class Agent(AgentBase):
         children = context.spawn_all([("echo", {"n": n}) for n in range(3)])
         return {"values": values, "children": [child.data for child in children]}
 
+    def undecided(self, context):
+        def look(n):
+            raise ConnectionError("no answer")
+
+        for _ in range(2):
+            try:
+                context.step("pay", time.sleep, 0, effects="once", reconcile=look)
+            except BaseException as error:
+                context.progress(type(error).__name__)
+
     def parks(self, context):
         with ThreadPoolExecutor(2) as pool:
             waiting = [pool.submit(context.sleep, seconds) for seconds in (100, 200)]
