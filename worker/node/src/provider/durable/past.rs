@@ -145,9 +145,7 @@ mod tests {
         let message = r#"{"id":"m","from":"x","at_us":1,"body":1}"#;
         let step = |json: String| (StepKind::Effect, StepKey([0; 16]), Arc::from(json.into_bytes()));
         let steps = [
-            step(format!(
-                r#"{{"call":"receive:::1","name":"","at_us":1,"message":0,"of":"job-a","value":{message}}}"#
-            )),
+            step(format!(r#"{{"call":"receive:::1","name":"","at_us":1,"message":0,"of":"job-a","value":{message}}}"#)),
             step(format!(r#"{{"aside":1,"of":"job-a","message":{message}}}"#)),
             step(format!(r#"{{"aside":0,"of":"job-b","message":{message}}}"#)),
         ];
