@@ -165,7 +165,7 @@ fn a_command_that_succeeds_without_json_does_not_run_twice() {
 
 #[test]
 fn waits_say_what_they_wait_for_and_print_what_came() {
-    let call = |words: &[&str]| super::call(&options(words));
+    let call = |words: &[&str]| call(&options(words));
     let asked = json!({"kind": "choose", "prompt": "Which?", "options": ["a", "b"], "timeout_us": 60_000_000_u64});
     for (words, expected) in [
         (&["--sleep", "10s"][..], json!({"kind": "sleep", "name": "", "for": 10.0, "args": [10.0]})),
