@@ -348,8 +348,10 @@ mod tests {
             "operator secret",
             "peer add",
             "peer remove",
+            "step",
             "test",
             "trigger create",
+            "types",
         ];
         assert_eq!(left, known);
     }
