@@ -79,13 +79,14 @@ fn a_program_that_differs_is_told_both_sides() {
 #[test]
 fn a_call_that_is_held_waits_for_the_record_or_for_the_end_of_patience() {
     let record = || vec![recorded(CallKind::Step, 7, "reserve")];
-    let (second, late) = (Duration::from_secs(1), Duration::from_secs(11));
+    let second = Duration::from_secs(1);
+    let late = second + PATIENCE;
     let mut replay = Replay::new(record(), Duration::ZERO);
     assert_eq!(
         (replay.ask(1, asked(CallKind::Step, "charge", false), second), replay.deadline()),
         (vec![], Some(late))
     );
-    assert_eq!(replay.tick(Duration::from_secs(10)), None);
+    assert_eq!(replay.tick(PATIENCE), None);
     assert!(replay.tick(late).is_some());
     let release = Effect::Release { call: 2, record: 0 };
     let claims = asked(CallKind::Step, "reserve", true);
