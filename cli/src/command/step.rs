@@ -148,21 +148,21 @@ fn make<R: BufRead, W: Write>(line: &mut Line<R, W>, options: &Options) -> Resul
     }
 }
 
-fn tries(shell: &Shell<'_>, retries: u32) -> Result<Value, StepError> {
+fn tries(shell: &Shell<'_>, retries: u32) -> Result<Value, Box<StepError>> {
     let mut pause = PAUSE;
     for left in (0..=retries).rev() {
         match shell.run() {
             Tried::Done(value) => return Ok(value),
-            Tried::Failed(error) if left == 0 => return Err(error),
+            Tried::Failed(error) if left == 0 => return Err(error.into()),
             Tried::Failed(_) => {
                 std::thread::sleep(pause);
                 pause = (pause * 2).min(PAUSE_MAX);
             }
             // Another try would not change it.
-            Tried::Wrong(error) => return Err(error),
+            Tried::Wrong(error) => return Err(error.into()),
         }
     }
-    Err(StepError::default())
+    Err(Box::default())
 }
 
 /// The call that the options ask for. What identifies it is `args`, so that its worker need not know the options.

@@ -66,10 +66,11 @@ impl<R: BufRead, W: Write> Line<R, W> {
     }
 
     /// Says how the step ended, and waits until that is recorded.
-    pub(super) fn made(&mut self, made: Result<Value, StepError>) -> Result<Answer, Failure> {
+    pub(super) fn made(&mut self, made: Result<Value, Box<StepError>>) -> Result<Answer, Failure> {
         let said = match made {
             Ok(value) => json!({"made": self.call, "value": value}),
-            Err(StepError { kind, text, code, stdout }) => {
+            Err(error) => {
+                let StepError { kind, text, code, stdout } = *error;
                 json!({"made": self.call, "error": {"type": kind, "text": text, "code": code, "stdout": stdout}})
             }
         };
