@@ -42,14 +42,14 @@ fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Box<RawV
 
 /// What came of a call.
 #[derive(Debug, Clone)]
-pub enum Outcome {
+pub enum CallOutcome {
     /// Its result, JSON.
     Value(Box<RawValue>),
     /// Its error, which is raised again in each replay: an object with the members `type` and `text`, and what else the program put there.
     Error(Value),
 }
 
-impl Outcome {
+impl CallOutcome {
     /// No result.
     pub fn null() -> Self {
         Self::Value(RawValue::NULL.to_owned())
@@ -63,10 +63,10 @@ impl Outcome {
 
 impl CallRecord {
     /// The record of a call that has ended.
-    pub fn new(call: String, name: String, at_us: i64, outcome: Outcome) -> Self {
+    pub fn new(call: String, name: String, at_us: i64, outcome: CallOutcome) -> Self {
         let (value, error) = match outcome {
-            Outcome::Value(value) => (Some(value), None),
-            Outcome::Error(error) => (None, Some(error)),
+            CallOutcome::Value(value) => (Some(value), None),
+            CallOutcome::Error(error) => (None, Some(error)),
         };
         Self { call, name, at_us, alone: false, message: None, of: None, value, error }
     }
@@ -77,11 +77,11 @@ impl CallRecord {
     }
 
     /// What came of the call. A record with neither has a value of `null`.
-    pub fn into_outcome(self) -> Outcome {
+    pub fn into_outcome(self) -> CallOutcome {
         match (self.error, self.value) {
-            (Some(error), _) => Outcome::Error(error),
-            (None, Some(value)) => Outcome::Value(value),
-            (None, None) => Outcome::null(),
+            (Some(error), _) => CallOutcome::Error(error),
+            (None, Some(value)) => CallOutcome::Value(value),
+            (None, None) => CallOutcome::null(),
         }
     }
 }

@@ -20,13 +20,13 @@ pub struct Key(pub [u8; 16]);
 
 /// A call that was recorded.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Recorded {
+pub struct PastCall {
     pub key: Key,
     pub kind: CallKind,
     pub name: String,
 }
 
-impl Recorded {
+impl PastCall {
     /// A program need not ask for what it only wanted to know about its own code.
     fn is_needed(&self) -> bool {
         self.kind != CallKind::Version
@@ -35,7 +35,7 @@ impl Recorded {
 
 /// What a program asks for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Asked {
+pub struct CallRequest {
     pub key: Key,
     pub kind: CallKind,
     pub name: String,
@@ -49,7 +49,7 @@ pub struct Asked {
 
 /// What happens next.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Effect {
+pub enum CallEffect {
     /// The call gets the record of this number.
     Release { call: u64, record: usize },
     /// The call is not recorded and begins.
@@ -66,9 +66,9 @@ pub enum Effect {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Difference {
     /// What cannot go on.
-    pub asked: Asked,
+    pub asked: CallRequest,
     /// What the program did not ask for.
-    pub recorded: Recorded,
+    pub recorded: PastCall,
     /// Whether the call is recorded, but later.
     pub early: bool,
 }
@@ -102,26 +102,26 @@ enum State {
 
 /// The replay of one attempt.
 #[derive(Debug)]
-pub struct Replay {
-    records: Vec<(Recorded, State)>,
+pub struct CallReplay {
+    records: Vec<(PastCall, State)>,
     places: BTreeMap<Key, usize>,
     /// All records before are over, or are not needed.
     next: usize,
     /// How many needed records were not asked for.
     unasked: usize,
     /// Calls that wait for their records.
-    waiting: BTreeMap<u64, (usize, Asked)>,
+    waiting: BTreeMap<u64, (usize, CallRequest)>,
     /// Calls that are not recorded, in the order in which they were asked for.
-    held: BTreeMap<u64, Asked>,
+    held: BTreeMap<u64, CallRequest>,
     /// What was asked for.
     asked: BTreeSet<Key>,
     /// When the program last asked for something.
     heard: Duration,
 }
 
-impl Replay {
+impl CallReplay {
     /// The replay of what earlier attempts recorded, in the order of their records.
-    pub fn new(records: Vec<Recorded>, now: Duration) -> Self {
+    pub fn new(records: Vec<PastCall>, now: Duration) -> Self {
         let unasked = records.iter().filter(|record| record.is_needed()).count();
         let places = records.iter().enumerate().map(|(place, record)| (record.key, place)).collect();
         let records = records.into_iter().map(|record| (record, State::Unasked)).collect();
@@ -135,13 +135,13 @@ impl Replay {
     }
 
     /// Records that the program has not asked for.
-    pub fn unclaimed(&self) -> impl Iterator<Item = &Recorded> {
+    pub fn unclaimed(&self) -> impl Iterator<Item = &PastCall> {
         let unasked = self.records.iter().filter(|(record, state)| *state == State::Unasked && record.is_needed());
         unasked.map(|(record, _)| record)
     }
 
     /// The program has taken the first so many records, which it was told before.
-    pub fn claimed(&mut self, so_far: usize, now: Duration) -> Vec<Effect> {
+    pub fn claimed(&mut self, so_far: usize, now: Duration) -> Vec<CallEffect> {
         let mut effects = Vec::new();
         self.heard = self.heard.max(now);
         for place in self.next..so_far.min(self.records.len()) {
@@ -155,10 +155,10 @@ impl Replay {
     }
 
     /// The program asks for a call, which has a number of its own.
-    pub fn ask(&mut self, call: u64, asked: Asked, now: Duration) -> Vec<Effect> {
+    pub fn ask(&mut self, call: u64, asked: CallRequest, now: Duration) -> Vec<CallEffect> {
         self.heard = self.heard.max(now);
         if !self.asked.insert(asked.key) {
-            return vec![Effect::Repeated(call)];
+            return vec![CallEffect::Repeated(call)];
         }
         let mut effects = Vec::new();
         let alone = asked.alone;
@@ -166,22 +166,22 @@ impl Replay {
             // Behind what is over lies only what is not needed.
             Some(place) if place < self.next => {
                 self.claim(place, State::Over);
-                effects.push(Effect::Release { call, record: place });
+                effects.push(CallEffect::Release { call, record: place });
             }
             Some(place) => {
                 self.claim(place, State::Asked(call));
                 self.waiting.insert(call, (place, asked));
                 self.go_on(&mut effects);
             }
-            None if self.is_over() => effects.push(Effect::Begin(call)),
-            None if asked.kind == CallKind::Version => effects.push(Effect::Old(call)),
+            None if self.is_over() => effects.push(CallEffect::Begin(call)),
+            None if asked.kind == CallKind::Version => effects.push(CallEffect::Old(call)),
             None => {
                 self.held.insert(call, asked);
             }
         }
         let is_stuck = self.held.contains_key(&call) || self.waiting.contains_key(&call);
         if alone && is_stuck {
-            effects.extend(self.difference(Some(call)).map(Effect::Differs));
+            effects.extend(self.difference(Some(call)).map(CallEffect::Differs));
         }
         effects
     }
@@ -192,7 +192,7 @@ impl Replay {
     }
 
     /// The program no longer waits for a call.
-    pub fn forget(&mut self, call: u64, now: Duration) -> Vec<Effect> {
+    pub fn forget(&mut self, call: u64, now: Duration) -> Vec<CallEffect> {
         self.heard = self.heard.max(now);
         let mut effects = Vec::new();
         self.held.remove(&call);
@@ -223,21 +223,21 @@ impl Replay {
     }
 
     /// Releases the records whose turn it is, and begins what was held for the last of them.
-    fn go_on(&mut self, effects: &mut Vec<Effect>) {
+    fn go_on(&mut self, effects: &mut Vec<CallEffect>) {
         while let Some((record, state)) = self.records.get_mut(self.next) {
             match *state {
                 State::Unasked if record.is_needed() => break,
                 State::Asked(call) => {
                     *state = State::Over;
                     self.waiting.remove(&call);
-                    effects.push(Effect::Release { call, record: self.next });
+                    effects.push(CallEffect::Release { call, record: self.next });
                 }
                 State::Unasked | State::Over => {}
             }
             self.next += 1;
         }
         if self.is_over() {
-            effects.extend(std::mem::take(&mut self.held).into_keys().map(Effect::Begin));
+            effects.extend(std::mem::take(&mut self.held).into_keys().map(CallEffect::Begin));
         }
     }
 

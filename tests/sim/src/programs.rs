@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-use atlas_durable::{Asked, CallKind, Effect, Key, Recorded, Replay};
+use atlas_durable::{CallEffect, CallKind, CallReplay, CallRequest, Key, PastCall};
 use atlas_slots::Replay as Journal;
 use atlas_types::{
     AssignedJournal, Assignment, FencingToken, JobId, Payload, Step, StepKey, StepKind, StepUsage, StepsResult,
@@ -30,7 +30,7 @@ pub(crate) struct Program {
     /// How new steps get into the journal.
     pub(crate) journal: Journal,
     /// What the calls get that earlier attempts recorded.
-    replay: Replay,
+    replay: CallReplay,
     recorded: Vec<StepKey>,
     /// The calls that are open, by number: the branch and the key.
     open: BTreeMap<u64, (u64, StepKey)>,
@@ -132,8 +132,8 @@ impl World {
             recorded.pop();
         }
         let calls =
-            recorded.iter().map(|key| Recorded { key: Key(key.0), kind: CallKind::Step, name: key.to_string() });
-        let replay = Replay::new(calls.collect(), now(self.now));
+            recorded.iter().map(|key| PastCall { key: Key(key.0), kind: CallKind::Step, name: key.to_string() });
+        let replay = CallReplay::new(calls.collect(), now(self.now));
         let code = Code::new(job);
         let first = code.begin();
         let (open, ended) = (BTreeMap::new(), VecDeque::new());
@@ -154,7 +154,7 @@ impl World {
                 let call = program.asked;
                 program.open.insert(call, (branch, key));
                 let alone = calls.is_empty() && program.code.is_alone();
-                let asked = Asked {
+                let asked = CallRequest {
                     key: Key(key.0),
                     kind: CallKind::Step,
                     name: key.to_string(),
@@ -174,18 +174,18 @@ impl World {
             }
             match effects.pop_front() {
                 None => return,
-                Some(Effect::Release { call, record }) => {
+                Some(CallEffect::Release { call, record }) => {
                     let key = program.recorded.get(record).copied().unwrap_or_default();
                     calls.extend(self.call_ends(node, token, call, key));
                 }
-                Some(Effect::Begin(call)) => {
+                Some(CallEffect::Begin(call)) => {
                     let Some((_, key)) = program.open.get(&call).copied() else { continue };
                     let job = program.job;
                     self.oracle.call_made(job, key, token);
                     self.coverage.count("calls made");
                     self.after_up_to(500 * MS, Event::StepMade(node, token, call));
                 }
-                Some(Effect::Differs(difference)) => {
+                Some(CallEffect::Differs(difference)) => {
                     let job = program.job;
                     return self.oracle.violate(format!("{job} left its path: {difference}"));
                 }

@@ -93,7 +93,7 @@ impl Program {
 /// One attempt.
 struct Attempt {
     program: Program,
-    replay: Replay,
+    replay: CallReplay,
     /// Begun, in the order in which they began, with their identities.
     begun: Vec<(u64, String)>,
     ids: BTreeMap<u64, String>,
@@ -102,15 +102,15 @@ struct Attempt {
 
 type Journal = Vec<(String, u64)>;
 
-fn recorded(journal: &Journal) -> Vec<Recorded> {
-    let record = |(id, _): &(String, u64)| Recorded { key: key(id), kind: CallKind::Step, name: id.clone() };
+fn recorded(journal: &Journal) -> Vec<PastCall> {
+    let record = |(id, _): &(String, u64)| PastCall { key: key(id), kind: CallKind::Step, name: id.clone() };
     journal.iter().map(record).collect()
 }
 
 impl Attempt {
     fn start(seed: u64, changed: Option<u64>, journal: &Journal) -> Self {
         let (program, said) = Program::start(seed, changed);
-        let replay = Replay::new(recorded(journal), NOW);
+        let replay = CallReplay::new(recorded(journal), NOW);
         let mut attempt = Self { program, replay, begun: Vec::new(), ids: BTreeMap::new(), differs: false };
         attempt.hear(said, journal);
         attempt
@@ -129,21 +129,21 @@ impl Attempt {
                         self.ids.insert(call, id.clone());
                         let (given, at) = (String::new(), String::new());
                         let alone = self.program.is_alone() && place + 1 == count && released.is_empty();
-                        let asked = Asked { key: key(&id), kind: CallKind::Step, name, given, at, alone };
+                        let asked = CallRequest { key: key(&id), kind: CallKind::Step, name, given, at, alone };
                         self.replay.ask(call, asked, NOW)
                     }
                     Said::Forget(call) => self.replay.forget(call, NOW),
                 };
                 for effect in effects {
                     match effect {
-                        Effect::Release { call, record } => released.push_back((call, record)),
-                        Effect::Begin(call) => {
+                        CallEffect::Release { call, record } => released.push_back((call, record)),
+                        CallEffect::Begin(call) => {
                             let id = self.ids[&call].clone();
                             assert!(!known.contains(id.as_str()), "{id} is recorded and begins again");
                             assert!(self.replay.is_over(), "{id} begins beyond a difference");
                             self.begun.push((call, id));
                         }
-                        Effect::Differs(_) => self.differs = true,
+                        CallEffect::Differs(_) => self.differs = true,
                         other => panic!("{other:?}"),
                     }
                 }

@@ -6,13 +6,13 @@ use serde_json::json;
 
 use crate::*;
 
-fn asked(kind: CallKind, name: &str, alone: bool) -> Asked {
+fn asked(kind: CallKind, name: &str, alone: bool) -> CallRequest {
     let key = Key([name.len() as u8; 16]);
-    Asked { key, kind, name: name.to_owned(), given: "{\"n\":1}".to_owned(), at: "agent.py:31".to_owned(), alone }
+    CallRequest { key, kind, name: name.to_owned(), given: "{\"n\":1}".to_owned(), at: "agent.py:31".to_owned(), alone }
 }
 
-fn recorded(kind: CallKind, key: u8, name: &str) -> Recorded {
-    Recorded { key: Key([key; 16]), kind, name: name.to_owned() }
+fn recorded(kind: CallKind, key: u8, name: &str) -> PastCall {
+    PastCall { key: Key([key; 16]), kind, name: name.to_owned() }
 }
 
 #[test]
@@ -37,9 +37,9 @@ fn equal_calls_are_numbered_and_arguments_have_one_digest() {
 fn a_record_has_a_value_or_an_error_and_null_is_one() {
     let raw = |text: &str| serde_json::value::RawValue::from_string(text.to_owned()).expect("JSON");
     for (outcome, end) in [
-        (Outcome::Value(raw("[1.50]")), r#","value":[1.50]}"#),
-        (Outcome::null(), r#","value":null}"#),
-        (Outcome::error("ValueError", "no"), r#","error":{"type":"ValueError","text":"no"}}"#),
+        (CallOutcome::Value(raw("[1.50]")), r#","value":[1.50]}"#),
+        (CallOutcome::null(), r#","value":null}"#),
+        (CallOutcome::error("ValueError", "no"), r#","error":{"type":"ValueError","text":"no"}}"#),
     ] {
         let record = CallRecord { alone: true, ..CallRecord::new("step:a::1".to_owned(), "a".to_owned(), 5, outcome) };
         let text = serde_json::to_string(&record).expect("JSON");
@@ -55,10 +55,10 @@ fn a_record_has_a_value_or_an_error_and_null_is_one() {
 #[test]
 fn a_program_that_differs_is_told_both_sides() {
     let record = vec![recorded(CallKind::Step, 7, "reserve"), recorded(CallKind::Ask, 4, "sure")];
-    let differs = |asked: Asked| {
-        let mut replay = Replay::new(record.clone(), Duration::ZERO);
+    let differs = |asked: CallRequest| {
+        let mut replay = CallReplay::new(record.clone(), Duration::ZERO);
         match replay.ask(1, asked, Duration::ZERO).as_slice() {
-            [Effect::Differs(difference)] => difference.to_string(),
+            [CallEffect::Differs(difference)] => difference.to_string(),
             other => panic!("{other:?}"),
         }
     };
@@ -67,7 +67,7 @@ fn a_program_that_differs_is_told_both_sides() {
         "the program asks for the step 'charge' with {\"n\":1} (agent.py:31), and its record has the step 'reserve' there"
     );
     assert_eq!(
-        differs(Asked { key: Key([9; 16]), ..asked(CallKind::Step, "reserve", true) }),
+        differs(CallRequest { key: Key([9; 16]), ..asked(CallKind::Step, "reserve", true) }),
         "the program asks for the step 'reserve' with {\"n\":1} (agent.py:31), and its record has the step 'reserve' with other arguments"
     );
     assert_eq!(
@@ -81,35 +81,35 @@ fn a_call_that_is_held_waits_for_the_record_or_for_the_end_of_patience() {
     let record = || vec![recorded(CallKind::Step, 7, "reserve")];
     let second = Duration::from_secs(1);
     let late = second + PATIENCE;
-    let mut replay = Replay::new(record(), Duration::ZERO);
+    let mut replay = CallReplay::new(record(), Duration::ZERO);
     assert_eq!(
         (replay.ask(1, asked(CallKind::Step, "charge", false), second), replay.deadline()),
         (vec![], Some(late))
     );
     assert_eq!(replay.tick(PATIENCE), None);
     assert!(replay.tick(late).is_some());
-    let release = Effect::Release { call: 2, record: 0 };
+    let release = CallEffect::Release { call: 2, record: 0 };
     let claims = asked(CallKind::Step, "reserve", true);
-    assert_eq!(replay.ask(2, claims.clone(), late), [release, Effect::Begin(1)]);
+    assert_eq!(replay.ask(2, claims.clone(), late), [release, CallEffect::Begin(1)]);
     assert_eq!((replay.deadline(), replay.tick(Duration::MAX)), (None, None));
-    assert_eq!(replay.ask(3, claims, late), [Effect::Repeated(3)]);
-    let mut replay = Replay::new(record(), Duration::ZERO);
+    assert_eq!(replay.ask(3, claims, late), [CallEffect::Repeated(3)]);
+    let mut replay = CallReplay::new(record(), Duration::ZERO);
     assert_eq!(replay.claimed(5, second), []);
-    assert_eq!(replay.ask(1, asked(CallKind::Step, "charge", true), second), [Effect::Begin(1)]);
+    assert_eq!(replay.ask(1, asked(CallKind::Step, "charge", true), second), [CallEffect::Begin(1)]);
 }
 
 #[test]
 fn a_change_counts_for_jobs_that_have_not_passed_it() {
     let version = asked(CallKind::Version, "new", true);
     let step = asked(CallKind::Step, "reserve", true);
-    let mut replay = Replay::new(vec![recorded(CallKind::Step, 7, "reserve")], Duration::ZERO);
-    assert_eq!(replay.ask(1, version.clone(), Duration::ZERO), [Effect::Old(1)]);
-    assert_eq!(replay.ask(2, step.clone(), Duration::ZERO), [Effect::Release { call: 2, record: 0 }]);
+    let mut replay = CallReplay::new(vec![recorded(CallKind::Step, 7, "reserve")], Duration::ZERO);
+    assert_eq!(replay.ask(1, version.clone(), Duration::ZERO), [CallEffect::Old(1)]);
+    assert_eq!(replay.ask(2, step.clone(), Duration::ZERO), [CallEffect::Release { call: 2, record: 0 }]);
     // A record of it does not keep code from going on that no longer asks, and code may ask later.
     let record = vec![recorded(CallKind::Version, 3, "new"), recorded(CallKind::Step, 7, "reserve")];
-    let mut replay = Replay::new(record, Duration::ZERO);
-    assert_eq!(replay.ask(1, step, Duration::ZERO), [Effect::Release { call: 1, record: 1 }]);
+    let mut replay = CallReplay::new(record, Duration::ZERO);
+    assert_eq!(replay.ask(1, step, Duration::ZERO), [CallEffect::Release { call: 1, record: 1 }]);
     assert_eq!(replay.unclaimed().count(), 0);
-    assert_eq!(replay.ask(2, version, Duration::ZERO), [Effect::Release { call: 2, record: 0 }]);
-    assert_eq!(replay.ask(3, asked(CallKind::Step, "next step", true), Duration::ZERO), [Effect::Begin(3)]);
+    assert_eq!(replay.ask(2, version, Duration::ZERO), [CallEffect::Release { call: 2, record: 0 }]);
+    assert_eq!(replay.ask(3, asked(CallKind::Step, "next step", true), Duration::ZERO), [CallEffect::Begin(3)]);
 }

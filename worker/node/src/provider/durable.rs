@@ -16,7 +16,9 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use atlas_durable::{Asked, CallKind, Difference, Effect, Key, NAME_BYTES_MAX, Numbers, Outcome, Replay};
+use atlas_durable::{
+    CallEffect, CallKind, CallOutcome, CallReplay, CallRequest, Difference, Key, NAME_BYTES_MAX, Numbers,
+};
 use atlas_types::StepKey;
 use futures::StreamExt as _;
 use futures::future::{BoxFuture, FutureExt as _};
@@ -45,7 +47,7 @@ const SHOWN_CHARS: usize = 120;
 /// The calls of one attempt.
 pub(in crate::provider) struct Durable {
     inner: Arc<Inner>,
-    replay: Replay,
+    replay: CallReplay,
     past: Past,
     numbers: Numbers,
     open: BTreeMap<u64, Open>,
@@ -113,8 +115,8 @@ impl Durable {
     }
 
     /// Asks for a call. The error is what the program is told of one that is no call.
-    fn ask(&mut self, mut frame: Box<CallFrame>) -> Result<(), Outcome> {
-        let wrong = |text: String| Outcome::error("ValueError", text);
+    fn ask(&mut self, mut frame: Box<CallFrame>) -> Result<(), CallOutcome> {
+        let wrong = |text: String| CallOutcome::error("ValueError", text);
         let call = frame.call;
         if self.open.contains_key(&call) {
             return Err(wrong(format!("the program has an open call {call} already")));
@@ -156,7 +158,7 @@ impl Durable {
             _ => redacted(&frame.given),
         };
         let asked =
-            Asked { key: Key(key.0), kind, name: frame.name.clone(), given, at: at.clone(), alone: frame.alone };
+            CallRequest { key: Key(key.0), kind, name: frame.name.clone(), given, at: at.clone(), alone: frame.alone };
         let now = self.inner.now();
         let mut effects = self.replay.claimed(frame.claimed.min(self.past.told_count()), now);
         let carried = Carried::new(call, (kind, std::mem::take(&mut frame.name), at), (id, key), is_alone);
@@ -188,23 +190,23 @@ impl Durable {
         self.carry_out(effects);
     }
 
-    fn carry_out(&mut self, effects: Vec<Effect>) {
+    fn carry_out(&mut self, effects: Vec<CallEffect>) {
         for effect in effects {
             match effect {
-                Effect::Begin(call) => self.begin(call),
-                Effect::Release { call, record } => match self.past.outcome(record) {
+                CallEffect::Begin(call) => self.begin(call),
+                CallEffect::Release { call, record } => match self.past.outcome(record) {
                     Ok((outcome, at_us)) => {
                         self.note_message(call, record);
                         self.answer(call, outcome, at_us);
                     }
                     Err(error) => self.fail(JournalError::Unreadable { step: record as u64, error }),
                 },
-                Effect::Old(call) => self.answer(call, Outcome::Value(raw("false")), None),
-                Effect::Repeated(call) => {
+                CallEffect::Old(call) => self.answer(call, CallOutcome::Value(raw("false")), None),
+                CallEffect::Repeated(call) => {
                     let text = "a call of this identity was made before; equal calls have numbers";
-                    self.answer(call, Outcome::error("ValueError", text), None);
+                    self.answer(call, CallOutcome::error("ValueError", text), None);
                 }
-                Effect::Differs(difference) => self.differs(&difference),
+                CallEffect::Differs(difference) => self.differs(&difference),
             }
         }
     }
@@ -220,7 +222,7 @@ impl Durable {
         self.running.push(end.boxed());
     }
 
-    fn answer(&mut self, call: u64, outcome: Outcome, at_us: Option<i64>) {
+    fn answer(&mut self, call: u64, outcome: CallOutcome, at_us: Option<i64>) {
         match self.open.remove(&call) {
             Some(open) if open.is_forgotten => self.inner.inbox.give_back(call),
             Some(_) => self.answers.push_back(Called { call, what: What::Outcome(outcome, at_us) }),

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex};
 
-use atlas_durable::{Numbers, Replay};
+use atlas_durable::{CallReplay, Numbers};
 use atlas_model::NanoDollars;
 use atlas_types::{Attempt, StepKey};
 use futures::future::FutureExt as _;
@@ -83,7 +83,7 @@ impl Durable {
         });
         let (parks, reads) = (Arc::clone(&inner), Arc::clone(&inner));
         Ok(Self {
-            replay: Replay::new(before.records, clock.monotonic()),
+            replay: CallReplay::new(before.records, clock.monotonic()),
             past: before.past,
             numbers: Numbers::default(),
             open: BTreeMap::new(),

@@ -5,7 +5,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use atlas_durable::{CallKind, CallRecord, Outcome};
+use atlas_durable::{CallKind, CallOutcome, CallRecord};
 use atlas_types::{JobId, SpawnStep, StepKey, StepKind, StepUsage, Timestamp, ToolRequest, Wait, is_hidden};
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
@@ -100,7 +100,7 @@ enum Waited {
 /// How a call ended.
 pub(super) enum End {
     /// What came of it, and when it was recorded.
-    Outcome(Outcome, Option<i64>),
+    Outcome(CallOutcome, Option<i64>),
     /// The program waits for it no longer, and it leaves no record.
     Forgotten,
 }
@@ -135,7 +135,7 @@ impl Inner {
             CallKind::Spawn => self.spawn(call, frame).await,
             CallKind::Tool => self.tool(call, frame).await,
             CallKind::Model => self.ask_model(call, frame.input.as_deref()).await,
-            CallKind::Version => self.record(call, StepKind::Effect, Outcome::Value(raw("true"))).await,
+            CallKind::Version => self.record(call, StepKind::Effect, CallOutcome::Value(raw("true"))).await,
         }
     }
 
@@ -157,7 +157,7 @@ impl Inner {
                 return Ok(End::Forgotten);
             }
         }
-        self.record(call, StepKind::Sleep, Outcome::null()).await
+        self.record(call, StepKind::Sleep, CallOutcome::null()).await
     }
 
     /// When a wait ends that has so much time. It is the same time in each attempt.
@@ -197,8 +197,8 @@ impl Inner {
             () = call.forgotten.notified() => return Ok(End::Forgotten),
         };
         let outcome = match answered(answer)? {
-            Ok(answer) => Outcome::Value(raw_of(&answer)),
-            Err(why) => Outcome::error("QuestionError", why),
+            Ok(answer) => CallOutcome::Value(raw_of(&answer)),
+            Err(why) => CallOutcome::error("QuestionError", why),
         };
         self.record(call, StepKind::Question, outcome).await
     }
@@ -256,7 +256,7 @@ impl Inner {
         // The semaphore is never closed.
         let _permit = self.models_at_once.acquire().await;
         let _working = self.book.begin().await?;
-        let wrong = |kind: &str, text: String| Outcome::error(kind, text);
+        let wrong = |kind: &str, text: String| CallOutcome::error(kind, text);
         let asked = match (Asked::read(input), &self.model) {
             (Err(why), _) => Err(wrong("ValueError", why)),
             (_, None) => Err(wrong("LLMError", self.no_model.clone())),
@@ -269,7 +269,7 @@ impl Inner {
         let job = self.job.to_string();
         let answer = model.call(&self.book, call.key, &asked, (&self.shared.env, &job, &self.told)).await;
         let outcome = match answer {
-            Ok(answer) => Outcome::Value(raw_of(&answer)),
+            Ok(answer) => CallOutcome::Value(raw_of(&answer)),
             Err(fault) => wrong("LLMError", told_of(&call_fault(fault)?)),
         };
         if self.book.known(call.key).is_some() {
@@ -280,7 +280,12 @@ impl Inner {
     }
 
     /// Records what came of a call. The program is told what is recorded.
-    pub(super) async fn record(&self, call: &Carried, kind: StepKind, outcome: Outcome) -> Result<End, JournalError> {
+    pub(super) async fn record(
+        &self,
+        call: &Carried,
+        kind: StepKind,
+        outcome: CallOutcome,
+    ) -> Result<End, JournalError> {
         let record = self.record_of(call, outcome).await;
         let bytes = self.bytes_of(&record)?;
         self.book.record(kind, call.key, bytes, StepUsage::default()).await?;
@@ -288,22 +293,22 @@ impl Inner {
     }
 
     /// The record of a call, without values of secrets and within the bounds.
-    pub(super) async fn record_of(&self, call: &Carried, outcome: Outcome) -> CallRecord {
+    pub(super) async fn record_of(&self, call: &Carried, outcome: CallOutcome) -> CallRecord {
         let outcome = match outcome {
-            Outcome::Value(value) if value.get().len() > self.value_bytes_max => {
+            CallOutcome::Value(value) if value.get().len() > self.value_bytes_max => {
                 let (bytes, most) = (value.get().len(), self.value_bytes_max);
                 let what = call.kind.shown(&call.name);
-                Outcome::error(
+                CallOutcome::error(
                     "ValueError",
                     format!(
                         "the result of {what} has {bytes} bytes, more than {most}; keep it elsewhere, and return where it is"
                     ),
                 )
             }
-            Outcome::Value(value) => Outcome::Value(self.redacted(value).await),
-            Outcome::Error(mut error) => {
+            CallOutcome::Value(value) => CallOutcome::Value(self.redacted(value).await),
+            CallOutcome::Error(mut error) => {
                 self.secrets.redactor().json(&mut error);
-                Outcome::Error(error)
+                CallOutcome::Error(error)
             }
         };
         let record = CallRecord::new(call.id.clone(), call.name.clone(), self.wall().0, outcome);
@@ -350,7 +355,7 @@ pub(super) fn ended(record: CallRecord) -> End {
 
 /// An end without a record: the call has no meaning, in each attempt.
 pub(super) fn refused(text: &str) -> End {
-    End::Outcome(Outcome::error("ValueError", text), None)
+    End::Outcome(CallOutcome::error("ValueError", text), None)
 }
 
 fn call_fault(fault: Fault) -> Result<Fault, JournalError> {
@@ -371,7 +376,7 @@ pub(super) fn answered(answer: Answer) -> Result<Result<Value, String>, JournalE
 }
 
 /// What a program is told of a job or a tool.
-fn told(answer: Answer) -> Result<Outcome, JournalError> {
+fn told(answer: Answer) -> Result<CallOutcome, JournalError> {
     let told = match answer {
         Answer::Completed(output) => {
             let output = String::from_utf8_lossy(&output);
@@ -381,5 +386,5 @@ fn told(answer: Answer) -> Result<Outcome, JournalError> {
         Answer::Failed(error) => raw_of(&json!({ "error": error })),
         Answer::Refused(why) => raw_of(&json!({ "refused": why })),
     };
-    Ok(Outcome::Value(told))
+    Ok(CallOutcome::Value(told))
 }

@@ -1,6 +1,6 @@
 //! What a durable program says to the worker, and what it is told: members of a frame of a host, or of a line of JSON.
 
-use atlas_durable::Outcome;
+use atlas_durable::CallOutcome;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -101,7 +101,7 @@ fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Box<RawV
 
 /// How a function ended.
 pub(super) enum Made {
-    Outcome(Outcome),
+    Outcome(CallOutcome),
     /// It had not happened before, and is to be made now.
     DidNot,
     /// It was given up, and nobody knows what came of it.
@@ -111,11 +111,11 @@ pub(super) enum Made {
 impl MadeFrame {
     pub(super) fn end(self) -> Made {
         match (self.error, self.reconciled, self.value) {
-            (Some(error @ Value::Object(_)), ..) => Made::Outcome(Outcome::Error(error)),
-            (Some(Value::String(text)), ..) => Made::Outcome(Outcome::error("Error", text)),
-            (Some(error), ..) => Made::Outcome(Outcome::error("Error", error.to_string())),
+            (Some(error @ Value::Object(_)), ..) => Made::Outcome(CallOutcome::Error(error)),
+            (Some(Value::String(text)), ..) => Made::Outcome(CallOutcome::error("Error", text)),
+            (Some(error), ..) => Made::Outcome(CallOutcome::error("Error", error.to_string())),
             (None, Some(_), None) => Made::DidNot,
-            (None, _, value) => Made::Outcome(value.map_or_else(Outcome::null, Outcome::Value)),
+            (None, _, value) => Made::Outcome(value.map_or_else(CallOutcome::null, CallOutcome::Value)),
         }
     }
 }
@@ -130,7 +130,7 @@ pub(in crate::provider) struct Called {
 #[derive(Debug)]
 pub(super) enum What {
     /// What came of it, and when it was recorded.
-    Outcome(Outcome, Option<i64>),
+    Outcome(CallOutcome, Option<i64>),
     /// The function of the step is to run. `doubt`: an earlier attempt began it, and is asked what came of that.
     Make { key: String, again: bool, doubt: bool },
     /// The job cannot go on.
@@ -138,7 +138,7 @@ pub(super) enum What {
 }
 
 impl Called {
-    pub(super) fn outcome(call: u64, outcome: Outcome) -> Self {
+    pub(super) fn outcome(call: u64, outcome: CallOutcome) -> Self {
         Self { call, what: What::Outcome(outcome, None) }
     }
 
@@ -159,10 +159,10 @@ impl Called {
     fn text(&self, first: &str) -> String {
         let call = self.call;
         let (mut text, at_us) = match &self.what {
-            What::Outcome(Outcome::Value(value), at_us) => {
+            What::Outcome(CallOutcome::Value(value), at_us) => {
                 (format!(r#"{{{first}"call":{call},"value":{}"#, value.get()), *at_us)
             }
-            What::Outcome(Outcome::Error(error), at_us) => {
+            What::Outcome(CallOutcome::Error(error), at_us) => {
                 (format!(r#"{{{first}"call":{call},"error":{error}"#), *at_us)
             }
             What::Make { key, again, doubt } => {

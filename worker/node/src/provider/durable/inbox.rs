@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::time::Duration;
 
-use atlas_durable::{CallRecord, Outcome};
+use atlas_durable::{CallOutcome, CallRecord};
 use atlas_types::{Message, PayloadBody, StepKind, StepUsage, Wait};
 use serde::{Deserialize, Serialize};
 use serde_json::value::{RawValue, to_raw_value};
@@ -196,7 +196,7 @@ impl Inner {
                 Ok(ended(record))
             }
             None if is_forgotten => Ok(End::Forgotten),
-            None => self.record(call, StepKind::Effect, Outcome::null()).await,
+            None => self.record(call, StepKind::Effect, CallOutcome::null()).await,
         }
     }
 
@@ -206,7 +206,7 @@ impl Inner {
         (place, message): (&MessagePlace, &Kept),
     ) -> Result<CallRecord, JournalError> {
         let value = to_raw_value(message).map_err(|error| JournalError::Unreadable { step: 0, error })?;
-        let record = self.record_of(call, Outcome::Value(value)).await;
+        let record = self.record_of(call, CallOutcome::Value(value)).await;
         Ok(CallRecord { message: Some(place.number), of: Some(place.of.clone()), ..record })
     }
 

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use atlas_durable::{CallKind, CallRecord, Key, Outcome, Recorded};
+use atlas_durable::{CallKind, CallOutcome, CallRecord, Key, PastCall};
 use atlas_types::{StepKey, StepKind};
 use serde_json::value::{RawValue, to_raw_value};
 
@@ -25,7 +25,7 @@ pub(super) struct Past {
 /// The same, for those who go on from there.
 pub(super) struct Before {
     pub(super) past: Past,
-    pub(super) records: Vec<Recorded>,
+    pub(super) records: Vec<PastCall>,
     /// Keys of what was begun and must not be done twice.
     pub(super) intents: BTreeSet<StepKey>,
     /// Messages that no call has taken.
@@ -47,12 +47,12 @@ impl Past {
                 Some(record) => {
                     taken.extend(MessagePlace::of(&record, job));
                     let kind = kind_of(&record.call);
-                    records.push(Recorded { key: Key(key.0), kind, name: record.name.clone() });
+                    records.push(PastCall { key: Key(key.0), kind, name: record.name.clone() });
                     past.outcomes.push((kind, Arc::clone(outcome)));
                     told_bytes = told_bytes.filter(|_| record.alone).and_then(|bytes| past.tell(record, bytes));
                 }
                 None if *kind == StepKind::Model => {
-                    records.push(Recorded { key: Key(key.0), kind: CallKind::Model, name: String::new() });
+                    records.push(PastCall { key: Key(key.0), kind: CallKind::Model, name: String::new() });
                     past.outcomes.push((CallKind::Model, Arc::clone(outcome)));
                     told_bytes = None;
                 }
@@ -74,8 +74,8 @@ impl Past {
     fn tell(&mut self, record: CallRecord, bytes: usize) -> Option<usize> {
         let (id, at_us) = (serde_json::to_string(&record.call).ok()?, record.at_us);
         let told = match record.into_outcome() {
-            Outcome::Value(value) => format!(r#"[{id},{{"value":{}}},{at_us}]"#, value.get()),
-            Outcome::Error(error) => format!(r#"[{id},{{"error":{error}}},{at_us}]"#),
+            CallOutcome::Value(value) => format!(r#"[{id},{{"value":{}}},{at_us}]"#, value.get()),
+            CallOutcome::Error(error) => format!(r#"[{id},{{"error":{error}}},{at_us}]"#),
         };
         let bytes = bytes + told.len();
         if bytes > TOLD_BYTES_MAX {
@@ -104,24 +104,24 @@ impl Past {
     }
 
     /// What a call gets, and when it was recorded.
-    pub(super) fn outcome(&self, record: usize) -> Result<(Outcome, Option<i64>), serde_json::Error> {
-        let Some((kind, outcome)) = self.outcomes.get(record) else { return Ok((Outcome::null(), None)) };
+    pub(super) fn outcome(&self, record: usize) -> Result<(CallOutcome, Option<i64>), serde_json::Error> {
+        let Some((kind, outcome)) = self.outcomes.get(record) else { return Ok((CallOutcome::null(), None)) };
         match CallRecord::read(outcome) {
             Some(record) => record.map(|record| {
                 let at_us = record.at_us;
                 (record.into_outcome(), Some(at_us))
             }),
             None if *kind == CallKind::Model => model_outcome(outcome).map(|outcome| (outcome, None)),
-            None => Ok((Outcome::null(), None)),
+            None => Ok((CallOutcome::null(), None)),
         }
     }
 }
 
 /// What a program is told of a recorded answer of a model.
-fn model_outcome(recorded: &Arc<[u8]>) -> Result<Outcome, serde_json::Error> {
+fn model_outcome(recorded: &Arc<[u8]>) -> Result<CallOutcome, serde_json::Error> {
     match told_of_record(recorded) {
-        Ok(told) => to_raw_value(&told).map(Outcome::Value),
-        Err(fault) => Ok(Outcome::error("LLMError", told_of(&fault))),
+        Ok(told) => to_raw_value(&told).map(CallOutcome::Value),
+        Err(fault) => Ok(CallOutcome::error("LLMError", told_of(&fault))),
     }
 }
 

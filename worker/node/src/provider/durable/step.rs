@@ -1,6 +1,6 @@
 //! Steps of a program's own code: the program runs them, and what must not happen twice leaves an intent before it begins.
 
-use atlas_durable::Outcome;
+use atlas_durable::CallOutcome;
 use atlas_types::{StepKey, StepKind};
 use serde_json::json;
 use serde_json::value::RawValue;
@@ -50,7 +50,7 @@ impl Inner {
         let outcome = match made {
             Made::Outcome(outcome) => outcome,
             Made::DidNot => {
-                Outcome::error("ValueError", "only a function that reconciles says that a step did not happen")
+                CallOutcome::error("ValueError", "only a function that reconciles says that a step did not happen")
             }
             // It leaves no record; one that must not run twice is in doubt.
             Made::GivenUp => return Ok(End::Forgotten),
@@ -116,10 +116,10 @@ impl Inner {
             };
             match answer.as_str() {
                 Some(DID_NOT) => return Ok(Made::DidNot),
-                Some(HAPPENED) => return Ok(Made::Outcome(Outcome::null())),
+                Some(HAPPENED) => return Ok(Made::Outcome(CallOutcome::null())),
                 Some(text) => {
                     if let Ok(value) = RawValue::from_string(text.to_owned()) {
-                        return Ok(Made::Outcome(Outcome::Value(value)));
+                        return Ok(Made::Outcome(CallOutcome::Value(value)));
                     }
                 }
                 None => return Err(doubt(call, &place, "nobody has answered in time")),
