@@ -65,10 +65,10 @@ pub trait Cluster {
     /// for packing, most first for spreading.
     fn room<'a>(&'a self, demand: &'a Demand, strategy: Strategy) -> impl Iterator<Item = NodeView<'a>> + 'a;
 
-    /// The nodes with a job that waits for its child and lends its place to spawned jobs.
+    /// The nodes with a job that waits for its child and lends its place to spawned jobs, by name.
     fn lending(&self) -> impl Iterator<Item = NodeView<'_>>;
 
-    /// The nodes that have idle warm slots of a package, with the number of these slots.
+    /// The nodes that have idle warm slots of a package, by name, with the number of these slots.
     fn warm<'a>(&'a self, digest: &'a Digest) -> impl Iterator<Item = (NodeView<'a>, u32)> + 'a;
 
     /// The leases of a node with their jobs.

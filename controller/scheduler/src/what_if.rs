@@ -475,12 +475,17 @@ impl<'c, C: Cluster> Cluster for WhatIf<'c, C> {
 
     fn lending(&self) -> impl Iterator<Item = NodeView<'_>> {
         let others = self.base.lending().filter(|view| self.is_as_before(view));
-        others.chain(self.changed().filter(|view| view.free.lends()))
+        let mut all: Vec<_> = others.chain(self.changed().filter(|view| view.free.lends())).collect();
+        all.sort_by_key(|view| &view.node.id);
+        all.into_iter()
     }
 
     fn warm<'a>(&'a self, digest: &'a Digest) -> impl Iterator<Item = (NodeView<'a>, u32)> + 'a {
         let others = self.base.warm(digest).filter(|(view, _)| self.is_as_before(view));
-        others.chain(self.changed().filter_map(|view| Some((view, *view.node.warm.get(digest)?))))
+        let changed = self.changed().filter_map(|view| Some((view, *view.node.warm.get(digest)?)));
+        let mut all: Vec<_> = others.chain(changed).collect();
+        all.sort_by_key(|(view, _)| &view.node.id);
+        all.into_iter()
     }
 
     fn leases(&self, node: &NodeId) -> impl Iterator<Item = LeaseView<'_>> {
