@@ -3,6 +3,8 @@
 //! The child of a journaling agent makes a few steps, one after the other. Each takes a while, is recorded, and is used once the leader has
 //! answered. What a worker sends about a journal it repeats until it is answered, across connections.
 
+pub(crate) mod programs;
+
 use std::sync::Arc;
 
 use atlas_slots::{Recording, Replay, StepAnswer};

@@ -25,7 +25,6 @@ mod node;
 mod options;
 mod oracle;
 mod people;
-mod programs;
 mod raft;
 mod rng;
 mod routing;

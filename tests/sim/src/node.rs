@@ -13,11 +13,11 @@ use atlas_types::{
 
 use crate::Bug;
 use crate::family::Spawn;
+use crate::journal::programs::Program;
 use crate::journal::{Sent, Walk};
 use crate::logs::Lines;
 use crate::message::{Conn, Event, Frame, Member, Node, ToMember, ToNode};
 use crate::options::{MS, SECOND};
-use crate::programs::Program;
 use crate::sleeper::Sleeper;
 use crate::workload::{self, Agent};
 use crate::world::World;

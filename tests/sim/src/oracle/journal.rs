@@ -6,8 +6,8 @@ use atlas_types::{FencingToken, Fork, Job, JobId, Step, StepKey};
 
 use super::Oracle;
 use crate::coverage::Coverage;
+use crate::journal::programs::calls_of;
 use crate::journal::steps_of;
-use crate::programs::calls_of;
 use crate::workload::Agent;
 
 impl Oracle {

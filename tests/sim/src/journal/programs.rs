@@ -13,8 +13,8 @@ use atlas_types::{
     AssignedJournal, Assignment, FencingToken, JobId, Payload, Step, StepKey, StepKind, StepUsage, StepsResult,
 };
 
+use super::{Entry, digest};
 use crate::Bug;
-use crate::journal::{Entry, digest};
 use crate::message::{Event, Node};
 use crate::options::MS;
 use crate::rng::mix;
