@@ -27,6 +27,7 @@ fn answers_that_come_too_early_or_from_too_old_a_state_are_caught() {
         (Bug::AckBeforeCommit, 0),
         (Bug::CancelAlwaysAccepted, 0),
         (Bug::NoDedupe, 0),
+        (Bug::WaitEndsElsewhere, 36),
     ]);
 }
 
