@@ -74,7 +74,7 @@ impl Program {
         self.state = mixed(&[self.state, self.seed, value]);
         let mut said = Vec::new();
         // Sometimes the first end makes another call superfluous.
-        if self.state % 4 == 0
+        if self.state.is_multiple_of(4)
             && let Some((&other, &(of, _))) = self.open.iter().next()
         {
             self.open.remove(&other);

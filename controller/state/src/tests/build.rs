@@ -263,7 +263,7 @@ fn job_command(run: &Run, words: &Words<'_>) -> Command {
             job,
             id: MessageId::new(words.word(2)).expect("a name"),
             answers: words.get("answers").map(|key| StepKey([key; 16])),
-            channel: words.text("channel").map(|text| Channel::new(&text).expect("a name")),
+            channel: words.text("channel").map(|text| Channel::new(text).expect("a name")),
             payload: match words.get("artifact") {
                 Some(byte) => artifact(byte),
                 None => payload(words, "payload", "1"),
