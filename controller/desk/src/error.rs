@@ -385,7 +385,8 @@ pub enum Error {
 
 fn no_such_step(steps: u64, recorded: u64) -> String {
     match recorded {
-        0 => "the job has recorded no steps; only agents with a model record them".to_owned(),
+        0 => "the job has recorded no steps; only agents with a model, graphs and durable programs record them"
+            .to_owned(),
         1 => format!("the job has recorded 1 step, and a fork cannot go on after {steps}; the only number is 1"),
         _ => format!(
             "the job has recorded {recorded} steps, and a fork cannot go on after {steps}; the numbers are 1 to {recorded}"

@@ -104,7 +104,10 @@ async fn contract(client: &Client, job: &Job) -> Result<Value, Failure> {
 }
 
 fn empty(job: &Job) -> Failure {
-    let text = format!("the job {} has recorded no steps; only agents with a model record them", job.id);
+    let text = format!(
+        "the job {} has recorded no steps; only agents with a model, graphs and durable programs record them",
+        job.id
+    );
     Failure::new("E3016", Exit::Invalid, text).with_next(format!("what it did: atlasctl job show {}", job.id))
 }
 

@@ -118,6 +118,14 @@ impl Durable {
     fn ask(&mut self, mut frame: Box<CallFrame>) -> Result<(), CallOutcome> {
         let wrong = |text: String| CallOutcome::error("ValueError", text);
         let call = frame.call;
+        // Also those that are refused, so that what a program is told has a bound.
+        self.calls += 1;
+        if self.calls > CALLS_MAX {
+            self.fail(JournalError::TooMuch(format!(
+                "the program has made {CALLS_MAX} calls, as many as one job may; give parts of its work to other jobs"
+            )));
+            return Ok(());
+        }
         if self.open.contains_key(&call) {
             return Err(wrong(format!("the program has an open call {call} already")));
         }
@@ -139,13 +147,6 @@ impl Durable {
             let digest = digest.unwrap_or_else(|| frame.args.as_ref().map_or(String::new(), atlas_durable::digest));
             self.numbers.next(kind, &frame.name, &digest)
         });
-        self.calls += 1;
-        if self.calls > CALLS_MAX {
-            self.fail(JournalError::TooMuch(format!(
-                "the program has made {CALLS_MAX} calls, as many as one job may; give parts of its work to other jobs"
-            )));
-            return Ok(());
-        }
         let key = hashed(&("call", &id));
         let others = self.open.values().map(|open| &open.carried.alone);
         others.for_each(|alone| alone.store(false, Ordering::Relaxed));
