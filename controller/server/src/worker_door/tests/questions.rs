@@ -109,6 +109,22 @@ async fn what_cannot_be_asked_is_refused_with_the_reason() {
 }
 
 #[tokio::test]
+async fn no_rule_answers_what_only_people_know() {
+    let (_cluster, mut worker) = running(QuestionRule::Answer("b".into()), 1).await;
+    let question = json!({"kind": "choose", "prompt": "Did it happen?", "options": ["a", "b"]});
+    worker.say(call(1, ToolRequest::QUESTION, &question)).await;
+    assert_eq!(answered(&mut worker).await, json!({"answer": "b"}));
+    let mut in_doubt = question;
+    in_doubt["needs_people"] = json!(true);
+    worker.say(call(2, ToolRequest::QUESTION, &in_doubt)).await;
+    let why = "E3044: the job's rule for questions cannot answer: Did it happen?";
+    assert_eq!(answered(&mut worker).await, json!({"refused": why}));
+    worker.say(call(3, ToolRequest::QUESTION, &json!({"kind": "guess", "prompt": "?"}))).await;
+    let why = "a question is text, confirm, choose or checkbox, not \"guess\"";
+    assert_eq!(answered(&mut worker).await, json!({"refused": why}));
+}
+
+#[tokio::test]
 async fn a_thousand_open_questions_are_listed_in_pages_and_close_with_their_jobs() {
     let (cluster, _worker) = running(QuestionRule::Wait, 16).await;
     let ask =
