@@ -4,18 +4,20 @@ use atlas_types::ObjectKind;
 
 use crate::kind::Kind;
 use crate::{
-    binding, chain, conversation, enrollment, issuer, mcp_server, model, namespace, orchestrator, pin, policy, role,
-    routing, secret, skill, tier, token, trigger, webhook,
+    binding, chain, conversation, enrollment, issuer, knowledge, mcp_server, memory, model, namespace, orchestrator,
+    pin, policy, role, routing, secret, skill, tier, token, trigger, webhook,
 };
 
 /// All kinds, by name.
-pub const KINDS: [&dyn Kind; 19] = [
+pub const KINDS: [&dyn Kind; 21] = [
     &binding::BindingKind,
     &chain::ChainKind,
     &conversation::ConversationKind,
     &enrollment::EnrollmentKind,
     &issuer::IssuerKind,
+    &knowledge::KnowledgeKind,
     &mcp_server::McpServerKind,
+    &memory::MemoryKind,
     &model::ModelKind,
     &namespace::NamespaceKind,
     &orchestrator::OrchestratorKind,

@@ -18,6 +18,7 @@ mod frames;
 mod front;
 mod handlers;
 mod jobs;
+mod library;
 mod linger;
 mod logins;
 mod logs;

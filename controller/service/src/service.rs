@@ -11,6 +11,7 @@ use atlas_events::Events;
 use atlas_history::{Gap, Part};
 use atlas_identity::Authenticator;
 use atlas_jobs::Jobs;
+use atlas_library::Library;
 use atlas_lines::{JobLogs, Streams};
 use atlas_platform::{ModelLimits, Stats};
 use atlas_raft::Handle;
@@ -53,6 +54,7 @@ pub(crate) struct Shared {
     pub(crate) chain_orchestrators: ChainOrchestrators,
     pub(crate) externals: Arc<dyn Externals>,
     pub(crate) conversations: Conversations,
+    pub(crate) library: Library,
     /// Calls of webhooks that reached this controller.
     pub(crate) deliveries: Deliveries,
 }

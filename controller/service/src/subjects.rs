@@ -4,6 +4,7 @@ mod conversations;
 mod events;
 mod identity;
 mod jobs;
+mod library;
 mod lines;
 mod platform;
 mod records;

@@ -3,6 +3,7 @@
 //! Python call the same tools as themselves (`outside.rs`).
 
 mod exec;
+mod library;
 mod lookup;
 mod monitor;
 mod outside;
@@ -97,12 +98,14 @@ impl Service {
         let caller = self.shared.authenticator.caller_of_job(&state, job);
         let call = Call { caller, tool: &request.tool, arguments, from: Some(from), unwanted: Unwanted::never() };
         let team = request.tool.strip_prefix(TEAM);
-        if team.is_none() && call.tool != ToolRequest::QUESTION && !permits(&contract, &call) {
+        let shared = library::is_one(call.tool);
+        if team.is_none() && !shared && call.tool != ToolRequest::QUESTION && !permits(&contract, &call) {
             let tool = call.tool;
             return refused(&undeclared(tool));
         }
         let result = match team {
             Some(what) => self.team(&call, job, request.key, what).await,
+            None if shared => self.tool_library(&call, job, request.key, &contract).await,
             None if user::is_one(call.tool) => self.tool_user(&call, job, request.key, &contract).await,
             None => self.dispatch(&call).await,
         };

@@ -10,6 +10,7 @@ use atlas_events::Events;
 use atlas_history::History;
 use atlas_identity::{Authentication, Authenticator};
 use atlas_jobs::{Jobs, Resolve};
+use atlas_library::Library;
 use atlas_lines::JobLogs;
 use atlas_platform::{ModelLimits, Stats};
 use atlas_raft::Handle;
@@ -112,6 +113,7 @@ impl Service {
             let names = Arc::new(Names(shared.clone()));
             let jobs = Arc::new(Jobs::new(desk.clone(), registry.clone(), vault.clone(), names));
             let conversations = Conversations::new(desk.clone(), jobs.clone(), records.clone(), registry.clone());
+            let library = Library::new(desk.clone());
             Shared {
                 upkeep,
                 registry,
@@ -129,6 +131,7 @@ impl Service {
                 chain_orchestrators: ChainOrchestrators::default(),
                 externals,
                 conversations,
+                library,
                 deliveries: Deliveries::default(),
             }
         });

@@ -83,6 +83,7 @@ subjects! {
     figures Figures,
     skills Skills,
     conversations Conversations,
+    library Library,
     cluster Cluster,
     access Access,
     audit Audit,

@@ -17,6 +17,7 @@ mod events;
 mod explanations;
 mod figures;
 mod jobs;
+mod library;
 mod logins;
 mod nodes;
 mod objects;
@@ -47,6 +48,9 @@ pub use figures::{AgentFigures, AllFigures, Allocation, GlobalFigures, Hardware,
 pub use jobs::{
     Cancellation, DoubtDecision, Erasure, Fork, GraphValues, Job, JobApproval, JobMessage, JobRoute, JobStep, JobTree,
     NeededApproval, Receipt, Resolution, SentMessage,
+};
+pub use library::{
+    KnowledgeChange, KnowledgeDomain, KnowledgeDraft, KnowledgeEntry, Memory, MemoryChange, MemoryEntry,
 };
 pub use logins::{LoginProgress, LoginRequest, ServerLoginProgress, ServerLoginRequest};
 pub use nodes::{Acceptance, DrainRequest, Gpu, LabelRequest, Node, Removal, Rival};

@@ -34,6 +34,7 @@ const ARROWS: &[(&str, &str)] = &[
     ("atlas-gateway", "access api bundled contract env service types"),
     ("atlas-desk", "access api artifacts audit contract env format history oauth objects raft state telemetry types"),
     ("atlas-lines", "artifacts desk raft types"),
+    ("atlas-library", "api artifacts desk knowledge objects state types"),
     ("atlas-trail", "api artifacts audit desk format raft state types"),
     ("atlas-identity", "access api desk mcp-spec model objects oidc state types"),
     ("atlas-vault", "artifacts desk env mcp-spec model oauth objects secrets state types"),
@@ -46,7 +47,7 @@ const ARROWS: &[(&str, &str)] = &[
     ("atlas-events", "desk history platform records types"),
     (
         "atlas-service",
-        "access api artifacts audit contract conversations desk duty env events expressions format history identity jobs limiter lines mcp-spec mediation model oauth objects package platform raft records registry runs state telemetry trail triggers types upkeep vault",
+        "access api artifacts audit contract conversations desk duty env events expressions format history identity jobs knowledge library limiter lines mcp-spec mediation model oauth objects package platform raft records registry runs state telemetry trail triggers types upkeep vault",
     ),
     ("atlas-objects", "access mcp-spec model types"),
     ("atlas-oidc", ""),
@@ -95,7 +96,7 @@ const ARROWS: &[(&str, &str)] = &[
     ("xtask", "notice"),
     (
         "atlas-cli",
-        "access api audit bundled checks contract dev documents env expressions graph heap http mcp-spec model oauth offline package secrets tls tool-runner turn types",
+        "access api audit bundled checks contract dev documents env expressions graph heap http knowledge mcp-spec model oauth offline package secrets tls tool-runner turn types",
     ),
     ("atlas-compat", "bundled cli contract dev env heap mcp-spec package policy turn types"),
     ("atlas-dev", "controller env telemetry types worker"),

@@ -3,8 +3,8 @@
 use std::pin::Pin;
 
 use atlas_api::{
-    Access, Agents, Audit, Chains, Cluster, Conversations, Events, Figures, Jobs, Names, Nodes, Objects, OperationId,
-    Orchestrators, Policies, Questions, Skills, Triggers, catalogue,
+    Access, Agents, Audit, Chains, Cluster, Conversations, Events, Figures, Jobs, Library, Names, Nodes, Objects,
+    OperationId, Orchestrators, Policies, Questions, Skills, Triggers, catalogue,
 };
 use atlas_service::{Caller, Error, NodeAction};
 use http::StatusCode;
@@ -12,8 +12,9 @@ use http::StatusCode;
 use super::answer::{self, Answer};
 use super::request::Request;
 use super::{
-    HttpDoor, access, agents, audit, batch, chains, cluster, cluster_events, conversations, events, jobs, logins, logs,
-    mcp, messages, nodes, objects, orchestrator, policies, questions, secrets, skills, snapshot, traces, triggers,
+    HttpDoor, access, agents, audit, batch, chains, cluster, cluster_events, conversations, events, jobs, library,
+    logins, logs, mcp, messages, nodes, objects, orchestrator, policies, questions, secrets, skills, snapshot, traces,
+    triggers,
 };
 
 /// Calls the function behind an operation that the caller may use. Each is boxed by itself, so that a request has room for its own
@@ -154,6 +155,19 @@ pub(super) fn call<'a>(
             Conversations::GetConversation => Box::pin(conversations::get(door, caller, request, first)),
             Conversations::DeleteConversation => Box::pin(conversations::delete(door, caller, first)),
             Conversations::McpRegistry => Box::pin(mcp::registry(door, caller, request)),
+        },
+        OperationId::Library(operation) => match operation {
+            Library::GetMemory => Box::pin(library::memory(door, caller, request)),
+            Library::ListMemoryEntries => Box::pin(library::memory_entries(door, caller, request)),
+            Library::WriteMemory => Box::pin(library::write_memory(door, caller, request)),
+            Library::ClearMemory => Box::pin(library::clear_memory(door, caller, request)),
+            Library::SearchKnowledge => Box::pin(library::search(door, caller, request)),
+            Library::ListKnowledge => Box::pin(library::entries(door, caller, request)),
+            Library::StoreKnowledge => Box::pin(library::store(door, caller, request)),
+            Library::GetKnowledge => Box::pin(library::entry(door, caller, request, first)),
+            Library::ChangeKnowledge => Box::pin(library::change(door, caller, request, first)),
+            Library::DeleteKnowledge => Box::pin(library::delete(door, caller, first)),
+            Library::ListKnowledgeDomains => Box::pin(library::domains(door, caller, request)),
         },
         OperationId::Cluster(operation) => match operation {
             Cluster::Cluster => Box::pin(async move { cluster::status(door) }),

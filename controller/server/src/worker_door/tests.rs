@@ -3,6 +3,7 @@
 mod attachments;
 mod deltas;
 mod fake;
+mod library;
 mod logs;
 mod models;
 mod parks;

@@ -16,7 +16,7 @@ use crate::Auth;
 const PACKAGE: Digest = Digest([2; 32]);
 
 /// A running job of an agent with this contract.
-async fn running(contract: &Value, spawns: bool) -> (Cluster, Worker) {
+pub(super) async fn running(contract: &Value, spawns: bool) -> (Cluster, Worker) {
     running_in(Cluster::start().await, contract, spawns).await
 }
 
@@ -37,7 +37,7 @@ async fn running_in(cluster: Cluster, contract: &Value, spawns: bool) -> (Cluste
     (cluster, worker)
 }
 
-fn call(number: u64, token: u64, (tool, arguments): (&str, &Value)) -> ToLeader {
+pub(super) fn call(number: u64, token: u64, (tool, arguments): (&str, &Value)) -> ToLeader {
     let call = ToolRequest {
         caller: Spawner { job: JobId(7), token: FencingToken(token) },
         tool: tool.to_owned(),
@@ -49,7 +49,7 @@ fn call(number: u64, token: u64, (tool, arguments): (&str, &Value)) -> ToLeader 
 }
 
 /// The answer to a call: its result, or why there is none.
-async fn answer(worker: &mut Worker, said: ToLeader) -> Value {
+pub(super) async fn answer(worker: &mut Worker, said: ToLeader) -> Value {
     worker.say(said).await;
     loop {
         match worker.frame().await {

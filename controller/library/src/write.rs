@@ -1,0 +1,54 @@
+//! Writing objects of the library.
+
+use atlas_desk::{Caller, Error, requests};
+use atlas_objects::canonical;
+use atlas_types::{Command, DeleteObject, Expect, ObjectKey, ObjectKind, ObjectName, PutObject, SPEC_BYTES_MAX};
+use serde::Serialize;
+
+use crate::Library;
+
+impl Library {
+    /// Writes the document of an object. `what` is said if it is too large.
+    pub(crate) async fn put<S: Serialize>(
+        &self,
+        caller: &Caller,
+        key: &ObjectKey,
+        spec: &S,
+        expect: Expect,
+        what: &str,
+    ) -> Result<(), Error> {
+        let value = serde_json::to_value(spec).map_err(|error| Error::internal("write what is shared", &error))?;
+        let spec = canonical(&value).map_err(|error| Error::Malformed(format!("{what} is refused: {error}")))?;
+        if spec.len() > SPEC_BYTES_MAX {
+            let bytes = spec.len();
+            return Err(Error::Malformed(format!(
+                "{what} has {bytes} bytes as JSON, more than {SPEC_BYTES_MAX}; write it in parts"
+            )));
+        }
+        let (kind, name) = (key.kind.clone(), key.name.clone());
+        let labels = Default::default();
+        let command = Command::PutObject(PutObject { kind, name, labels, spec: spec.into(), spec_version: 1, expect });
+        self.desk.propose(requests::of(&anew(caller), command)).await.map(drop)
+    }
+
+    /// Deletes an object if it is there. True if it was.
+    pub(crate) async fn delete(&self, caller: &Caller, key: ObjectKey) -> Result<bool, Error> {
+        let ObjectKey { kind, name, .. } = key;
+        let command = Command::DeleteObject(DeleteObject { kind, name, expect: Expect::Any });
+        match self.desk.propose(requests::of(&anew(caller), command)).await {
+            Ok(_) => Ok(true),
+            Err(Error::UnknownObject(_)) => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    pub(crate) fn key(caller: &Caller, kind: &str, name: &str) -> Result<ObjectKey, Error> {
+        let (kind, name) = (ObjectKind::new(kind)?, ObjectName::new(name)?);
+        Ok(ObjectKey { namespace: caller.namespace.clone(), kind, name })
+    }
+}
+
+/// A repeat is known by the name of the object: one request may write several.
+fn anew(caller: &Caller) -> Caller {
+    caller.clone().with_request_id(None)
+}
