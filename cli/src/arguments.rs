@@ -9,9 +9,9 @@ use clap::{Arg, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::command::{
     agent, apply, audit, auth, chain, cluster, complete, completion, config, context, conversation, deploy, dev,
-    dev_member, diff, docs, doctor, edit, event, explain_error, generic, graph, import, init, job, label, login, logs,
-    mcp, model, node, operator, orchestrator, peer, policy, question, run, secret, skill, step, test, top, trace,
-    trigger, types, wait,
+    dev_member, diff, docs, doctor, edit, event, explain_error, generic, graph, import, init, job, knowledge, label,
+    login, logs, mcp, memory, model, node, operator, orchestrator, peer, policy, question, run, secret, skill, step,
+    test, top, trace, trigger, types, wait,
 };
 use crate::exit;
 use crate::globals::Globals;
@@ -124,6 +124,12 @@ pub(crate) enum Command {
     /// Conversations with agents.
     #[command(subcommand)]
     Conversation(conversation::Verb),
+    /// The text that agents share.
+    #[command(subcommand)]
+    Memory(memory::Verb),
+    /// Knowledge: entries that agents find and read.
+    #[command(subcommand)]
+    Knowledge(knowledge::Verb),
     /// Takes over agents from other systems.
     #[command(subcommand)]
     Import(import::Verb),

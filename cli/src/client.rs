@@ -220,6 +220,11 @@ impl Client {
         self.answer(self.request(Method::DELETE, path)?).await
     }
 
+    /// Deletes what a path and a query name.
+    pub(crate) async fn delete_with(&self, path: &[&str], query: &[(&str, &str)]) -> Result<Value, Failure> {
+        self.answer(self.request(Method::DELETE, path)?.query(query)).await
+    }
+
     /// Submits with an idempotency key from the caller, so that a repeated request gets the first answer.
     pub(crate) async fn post_named(
         &self,

@@ -5,9 +5,9 @@ use clap::CommandFactory;
 use crate::arguments::{Arguments, Command};
 use crate::command::{
     agent, apply, audit, auth, chain, cluster, complete, completion, config, context, conversation, deploy, dev,
-    dev_member, diff, docs, doctor, edit, event, explain_error, generic, graph, import, init, job, label, login, logs,
-    mcp, model, node, operator, orchestrator, peer, policy, question, run, secret, skill, step, test, top, trace,
-    trigger, types, version, wait,
+    dev_member, diff, docs, doctor, edit, event, explain_error, generic, graph, import, init, job, knowledge, label,
+    login, logs, mcp, memory, model, node, operator, orchestrator, peer, policy, question, run, secret, skill, step,
+    test, top, trace, trigger, types, version, wait,
 };
 use crate::context::Context;
 use crate::exit::Exit;
@@ -47,6 +47,8 @@ pub(crate) fn run(context: &Context, command: Command) -> Result<Exit, Failure> 
         Command::Model(verb) => block_on(model::run(context, &verb)),
         Command::Secret(verb) => block_on(secret::run(context, &verb)),
         Command::Conversation(verb) => block_on(conversation::run(context, &verb)),
+        Command::Memory(verb) => block_on(memory::run(context, &verb)),
+        Command::Knowledge(verb) => block_on(knowledge::run(context, &verb)),
         Command::Question(verb) => block_on(question::run(context, &verb)),
         Command::Skill(verb) => block_on(skill::run(context, &verb)),
         Command::Chain(verb) => block_on(chain::run(context, &verb)),
@@ -103,6 +105,10 @@ fn prints_list(command: &Command) -> bool {
         Command::Model(verb) => matches!(verb, model::Verb::List(_) | model::Verb::Prices(_)),
         Command::Secret(verb) => matches!(verb, secret::Verb::List(_) | secret::Verb::WhoCanRead(_)),
         Command::Conversation(verb) => matches!(verb, conversation::Verb::List(_)),
+        Command::Memory(verb) => matches!(verb, memory::Verb::History(_)),
+        Command::Knowledge(verb) => {
+            matches!(verb, knowledge::Verb::List(_) | knowledge::Verb::Search(_) | knowledge::Verb::Domains(_))
+        }
         Command::Question(verb) => matches!(verb, question::Verb::List(_)),
         Command::Mcp(verb) => matches!(verb, mcp::Verb::List(_)),
         Command::Peer(verb) => matches!(verb, peer::Verb::List(_)),

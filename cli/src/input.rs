@@ -76,6 +76,16 @@ pub(crate) fn whole(input: &str, option: &str) -> Result<Value, Failure> {
     }
 }
 
+/// A text from the argument itself, from `@FILE` or from stdin (`-`), without the line end after it.
+pub(crate) fn text(input: &str) -> Result<String, Failure> {
+    let read = match input.strip_prefix('@') {
+        Some(path) => read_file(Path::new(path))?,
+        None if input == "-" => read_stdin()?,
+        None => return Ok(input.to_owned()),
+    };
+    Ok(read.strip_suffix('\n').unwrap_or(&read).to_owned())
+}
+
 fn pair(word: &str) -> Result<(String, String), Failure> {
     let found = word.split_once('=').filter(|(key, _)| !key.is_empty());
     let (key, value) = found.ok_or_else(|| {

@@ -70,6 +70,11 @@ pub(crate) fn count(number: u64, noun: &str) -> String {
     if number == 1 { format!("1 {noun}") } else { format!("{number} {noun}s") }
 }
 
+/// A count of entries.
+pub(crate) fn entries(number: u64) -> String {
+    if number == 1 { "1 entry".to_owned() } else { format!("{number} entries") }
+}
+
 /// The first texts of a list, and how many more there are.
 pub(crate) fn some(texts: &[String], most: usize) -> String {
     let more = texts.len().saturating_sub(most);

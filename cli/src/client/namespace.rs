@@ -45,6 +45,8 @@ pub(super) fn has_namespace(path: &[&str]) -> bool {
                     | "agents"
                     | "events"
                     | "conversations"
+                    | "memory"
+                    | "knowledge"
                     | "skills"
                     | "chains"
                     | "triggers"

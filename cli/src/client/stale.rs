@@ -27,6 +27,10 @@ fn takes(path: &[&str]) -> bool {
             "jobs" | "questions" | "traces" | "chains" | "nodes" | "triggers" | "skills" | "conversations" | "agents",
             _
         ] | ["api", "jobs", _, "tree" | "explain" | "steps" | "receipt"]
+            | ["api", "memory"]
+            | ["api", "memory", "entries"]
+            | ["api", "knowledge", "search" | "entries" | "domains"]
+            | ["api", "knowledge", "entries", _]
             | ["api", "chains", _, "tree"]
             | ["api", "agents", _, "versions"]
             | ["api", "agents", _, "versions", _]

@@ -82,6 +82,7 @@ async fn asked(client: &Client, names: &Names) -> Option<Vec<String>> {
         Names::Versions => (&["api", "agents"], &all, "name"),
         Names::Nodes => (&["api", "nodes"], &[], "id"),
         Names::Conversations => (&["api", "conversations"], &[], "id"),
+        Names::Knowledge => (&["api", "knowledge", "entries"], &[("limit", "1000")], "id"),
         Names::Questions => (&["api", "questions"], &[], "id"),
         Names::Controllers => (&["api", "cluster", "members"], &[], "name"),
         Names::Triggers => (&["api", "triggers"], &[("limit", "-1")], "id"),

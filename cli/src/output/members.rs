@@ -1,7 +1,8 @@
 //! The members of the API's objects. With them, a misspelt name is distinguished from a member that an object lacks.
 
 use atlas_api::types::{
-    Agent, AgentRevision, ChainRun, Conversation, Id, Job, JobQuestion, Member, Node, Object, Shape, Trace, Trigger, of,
+    Agent, AgentRevision, ChainRun, Conversation, Id, Job, JobQuestion, KnowledgeDomain, KnowledgeEntry, Member,
+    MemoryEntry, Node, Object, Shape, Trace, Trigger, of,
 };
 
 /// The members that objects of a kind can have.
@@ -47,6 +48,15 @@ pub(crate) const PRICE: Members =
 
 /// Members of a conversation.
 pub(crate) const CONVERSATION: Members = Members::Of(of::<Conversation>());
+
+/// Members of an entry of a memory.
+pub(crate) const MEMORY: Members = Members::Of(of::<MemoryEntry>());
+
+/// Members of a piece of knowledge.
+pub(crate) const KNOWLEDGE: Members = Members::Of(of::<KnowledgeEntry>());
+
+/// Members of a domain of knowledge.
+pub(crate) const KNOWLEDGE_DOMAIN: Members = Members::Of(of::<KnowledgeDomain>());
 
 /// Members of a run of a chain.
 pub(crate) const RUN: Members = Members::Of(of::<ChainRun>());
