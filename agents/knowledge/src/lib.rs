@@ -3,8 +3,8 @@
 //! Knowledge is a set of [entries](Entry) in domains. [`document`] is the format of their files, [`search`](search()) and [`list`](list())
 //! select among them, [`Acl`] says which domains an agent reads and writes, and [`Folder`] keeps the files. The [`memory`] is one text for
 //! all agents. What decides is a plain function over plain data; only `folder.rs` and `memory.rs` touch files, and times and random numbers
-//! come in as values. No door uses this crate yet: [ADR 35](../../../docs/adr/0035-rules-before-doors.md) says what will, and what of it stays when the
-//! cluster keeps entries in its state: the rules, and the two files for single machines.
+//! come in as values. A cluster keeps entries as objects ([ADR 83](../../../docs/adr/0083-shared-memory.md)) and decides by these rules; the files are
+//! for imports and exports.
 
 mod acl;
 pub mod document;

@@ -42,6 +42,9 @@ pub struct NamespaceSpec {
     /// For how many seconds its history keeps an ended job.
     #[serde(default)]
     pub history_seconds_max: Option<u64>,
+    /// Domains of knowledge that agents write only if their contracts name them: `*` does not open them.
+    #[serde(default)]
+    pub protected_domains: Vec<String>,
 }
 
 /// What happens to a job that no registered node could run.
@@ -78,6 +81,9 @@ impl RateSpec {
         within("spec.jobs_rate.burst", self.burst.map(u64::from), jobs_max)
     }
 }
+
+/// Most protected domains.
+const PROTECTED_DOMAINS_MAX: usize = 1_000;
 
 /// Longest time for which a job has to wait to count as much as the next priority.
 const AGING_SECONDS_MAX: u64 = 30 * 86_400;
@@ -176,6 +182,10 @@ impl Kind for NamespaceKind {
                 "history_seconds_max": {
                     "type": ["integer", "null"], "minimum": 0,
                     "description": "Time after which an ended job is removed from the history, in seconds."
+                },
+                "protected_domains": {
+                    "type": "array", "maxItems": PROTECTED_DOMAINS_MAX, "items": { "type": "string", "minLength": 1, "maxLength": 128 },
+                    "description": "Domains of knowledge that agents write only if their contracts name them; `*` does not open them."
                 }
             }
         })
@@ -186,6 +196,10 @@ impl Kind for NamespaceKind {
             .map_err(|error| Refusal::new("metadata.name", format!("is refused: {error}")))?;
         let spec = NamespaceSpec::read(spec)?;
         spec.jobs_rate.map_or(Ok(()), RateSpec::admit)?;
+        if spec.protected_domains.len() > PROTECTED_DOMAINS_MAX {
+            let text = format!("has more than {PROTECTED_DOMAINS_MAX} elements");
+            return Err(Refusal::new("spec.protected_domains", text));
+        }
         within("spec.weight", spec.weight.map(u64::from), WEIGHT_MAX.into())?;
         within("spec.aging_seconds", spec.aging_seconds, AGING_SECONDS_MAX)
     }
@@ -289,6 +303,7 @@ mod tests {
             agents_max: Some(50),
             history_jobs_max: Some(1_000),
             history_seconds_max: Some(86_400),
+            protected_domains: vec!["physics".to_owned()],
         };
         assert_eq!(spec, expected);
     }

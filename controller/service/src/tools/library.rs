@@ -42,7 +42,12 @@ impl Service {
             }
             return self.tool_memory(call, job, key, &writer, what).await;
         }
-        let Some(acl) = acl(contract) else { return Err(NoResult::Refused(NO_KNOWLEDGE.to_owned())) };
+        let state = self.shared.current().await?;
+        let protected =
+            state.limits_of(&job.namespace).map(|limits| limits.protected_domains.iter().cloned().collect());
+        let Some(acl) = acl(contract, ProtectedDomains(protected.unwrap_or_default())) else {
+            return Err(NoResult::Refused(NO_KNOWLEDGE.to_owned()));
+        };
         match call.tool.strip_prefix(KNOWLEDGE) {
             Some("search") => search(library, call, &acl).await,
             Some("get") => {
@@ -140,7 +145,7 @@ fn scope(word: &str, job: &Job) -> Result<MemoryScope, NoResult> {
 }
 
 /// What the contract of an agent lets it read and write; none if it does not require knowledge.
-fn acl(contract: &KnownContract) -> Option<Acl> {
+fn acl(contract: &KnownContract, protected: ProtectedDomains) -> Option<Acl> {
     let knowledge = contract.value.pointer("/requires/knowledge")?;
     let domains = |name: &str| {
         let words = knowledge.get(name).and_then(Value::as_array);
@@ -151,7 +156,7 @@ fn acl(contract: &KnownContract) -> Option<Acl> {
         read_domains: domains("read_domains"),
         write_domains: domains("write_domains"),
     };
-    Acl::of(&knowledge, &ProtectedDomains::default())
+    Acl::of(&knowledge, &protected)
 }
 
 fn read<T: serde::de::DeserializeOwned>(members: &Map<String, Value>) -> Result<T, NoResult> {
