@@ -100,8 +100,6 @@ fn covered(agent: &Value) -> Judged {
     let contract = contract.to_json();
     let at = |pointer| contract.pointer(pointer).unwrap_or(&Value::Null);
     let needs = [
-        ("shared memory", at("/requires/memory") == true),
-        ("knowledge", at("/requires/knowledge/enabled") == true),
         ("containers", at("/permissions/isolation") == "container"),
         ("the llm provider", at("/provider/type") == "llm"),
     ];
@@ -167,8 +165,9 @@ mod tests {
         let found = of_row(&agent("m", json!({})), dir.path(), &mocks).expect("an agent");
         assert_eq!(found.len(), 1);
         assert!(dir.path().join("m/agent.py").is_file() && dir.path().join("m/a/b").is_file());
-        let skipped = of_row(&agent("n", json!({"memory": true})), dir.path(), &mocks).map(|_| ());
-        assert_eq!(skipped, Err(Stop::skip("shared memory")));
+        let contained = json!([{"dir": "n", "agent.yaml": {"agent": {"name": "n", "version": "1.0.0", "permissions": {"isolation": "container"}}}}]);
+        let skipped = of_row(&json!({"agents": contained}), dir.path(), &mocks).map(|_| ());
+        assert_eq!(skipped, Err(Stop::skip("containers")));
         assert!(inside(dir.path(), "../x").is_err());
     }
 
