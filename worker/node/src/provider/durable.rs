@@ -343,8 +343,10 @@ fn lock<T>(mutex: &std::sync::Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Sleeps that end within this time leave no record of their beginning: an attempt that is lost meanwhile sleeps again.
-const SHORT_SLEEP: Duration = Duration::from_secs(10);
+/// Sleeps that end within this time leave no record of their beginning: an attempt that is lost meanwhile sleeps again. They end before a job
+/// parks, or each attempt would sleep anew until it parks.
+const SHORT_SLEEP: Duration = Duration::from_secs(2);
+const _: () = assert!(SHORT_SLEEP.as_millis() < atlas_slots::PARK_AFTER.as_millis());
 
 /// The key of a step about a call, besides its outcome.
 fn key_of(what: &str, id: &str) -> StepKey {

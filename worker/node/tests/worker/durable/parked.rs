@@ -44,6 +44,34 @@ async fn a_program_that_sleeps_parks_and_its_process_serves_the_next_attempt() {
     scene.shutdown().await;
 }
 
+/// Longer than the time after which jobs park, or it would begin anew whenever its job goes on.
+#[tokio::test]
+async fn a_short_wait_that_parks_ends_at_the_same_time_in_each_attempt() {
+    if without_python() {
+        return;
+    }
+    for call in ["sleep(6)", "receive(\"never\", timeout=6)"] {
+        let code =
+            format!("\n    async def execute(self, d):\n        await self.context.{call}\n        return {{}}\n");
+        let mut scene = Scene::set(&agent(&code, "")).await;
+        for attempt in 1..=2 {
+            let next = scene.attempt(attempt);
+            scene.session.grant(&next).await;
+            assert!(scene.record_until(u64::MAX).await.is_none(), "it parks");
+        }
+        assert_eq!(scene.parked[0].waits, scene.parked[1].waits, "{call}");
+        let time = scene.parked[0].waits.iter().find_map(|wait| match wait {
+            Wait::Time { at } => Some(*at),
+            _ => None,
+        });
+        scene.slept_until = time.expect("a time");
+        scene.parks = false;
+        let last = scene.attempt(3);
+        assert_eq!(scene.run(&last).await.output(&scene.controller), "{}");
+        scene.shutdown().await;
+    }
+}
+
 #[tokio::test]
 async fn a_program_that_does_not_leave_is_killed() {
     if without_python() {
