@@ -23,7 +23,9 @@ mod workload;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use call::Request;
 pub use effects::child;
+pub(crate) use journal::Outcome;
 pub use needs::{Needs, missing, skipped_aloud};
 pub use report::{Faults, Ledger, RunReport};
 pub use rig::{Layout, Rig};

@@ -4,6 +4,7 @@
 //! The helpers are public, because the command line tests start their clusters with them.
 
 pub mod chaos;
+pub mod durable_chaos;
 pub mod net;
 pub mod soak;
 

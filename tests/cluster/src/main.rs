@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use atlas_cluster_tests::chaos::{Ledger, Needs, Options, RunReport, Scenario, child, missing, run};
+use atlas_cluster_tests::durable_chaos;
 use atlas_env::Env;
 use clap::{Parser, Subcommand};
 use tokio::signal::unix::{SignalKind, signal};
@@ -34,6 +35,8 @@ enum Verb {
     Run(Run),
     /// Lists the scenarios, and what this machine lacks for them.
     List,
+    /// Kills durable programs, their workers and the leader at the boundaries of steps, until the time is up.
+    Durable(Durable),
     /// Runs as an agent of the workload, which records what it does.
     #[command(hide = true)]
     Effect {
@@ -70,9 +73,26 @@ struct Run {
     commit: String,
 }
 
+#[derive(Parser)]
+struct Durable {
+    /// Minutes after which no new run begins.
+    #[arg(long, default_value_t = 10.0)]
+    minutes: f64,
+    /// The first seed; defaults to one from the clock, and is printed.
+    #[arg(long)]
+    seed: Option<u64>,
+    /// Jobs of each language in a run.
+    #[arg(long, default_value_t = 3)]
+    families: usize,
+    /// Folder for the data of runs; the data of a run with findings is kept.
+    #[arg(long, default_value = "target/chaos")]
+    folder: PathBuf,
+}
+
 fn main() -> ExitCode {
     let done = match Arguments::parse().verb {
         Verb::Run(options) => run_all(&options),
+        Verb::Durable(options) => run_durable(&options),
         Verb::List => {
             list();
             Ok(true)
@@ -155,6 +175,34 @@ fn run_all(options: &Run) -> Result<bool> {
     println!("faults: {}", ledger.classes());
     println!("{ledger}");
     Ok(ledger.is_good())
+}
+
+fn run_durable(options: &Durable) -> Result<bool> {
+    let env = Env::system();
+    let first = options.seed.unwrap_or_else(|| env.clock.wall().0.unsigned_abs());
+    let mut languages = Vec::new();
+    for language in durable_chaos::Language::ALL {
+        match language.missing() {
+            Some(reason) => eprintln!("skipped: {language:?}: {reason}"),
+            None => languages.push(language),
+        }
+    }
+    let until = env.clock.monotonic() + Duration::from_secs_f64(options.minutes * 60.0);
+    let mut total = durable_chaos::Report::default();
+    for seed in first.. {
+        let (languages, families) = (languages.clone(), options.families);
+        let folder = options.folder.join(format!("durable-{seed}-{}", std::process::id()));
+        let begun = env.clock.monotonic();
+        let report = durable_chaos::run(&durable_chaos::Options { seed, languages, families, folder });
+        let report = report.map_err(|error| anyhow::anyhow!("seed {seed} did not run: {error}"))?;
+        println!("seed {seed}, {} s: {report}", env.clock.monotonic().saturating_sub(begun).as_secs());
+        total.add(report);
+        if env.clock.monotonic() >= until {
+            break;
+        }
+    }
+    println!("{total}");
+    Ok(total.is_good())
 }
 
 fn record(table: &Path, row: &str) -> Result<()> {

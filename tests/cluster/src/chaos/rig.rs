@@ -293,6 +293,11 @@ impl Rig {
         }
     }
 
+    /// The time by a clock that never goes back.
+    pub(crate) fn now(&self) -> Duration {
+        self.env.clock.monotonic()
+    }
+
     /// Adds an entry to the log of faults.
     pub(crate) fn note(&mut self, what: &str) {
         self.notes.push(format!("{:?} {what}", self.env.clock.monotonic()));
