@@ -121,7 +121,7 @@ impl Planned {
 
 const BOUNDARIES: [Boundary; 4] = [Boundary::Before, Boundary::Enter, Boundary::Leave, Boundary::After];
 
-/// A victim at each boundary, and as many kills that race with the record of a step: with its intent, or with its end.
+/// A victim at each boundary, and two kills that race with a record of a step: with its intent, and with its end.
 fn all_of(victim: Victim) -> Vec<(Victim, Boundary, bool)> {
     let held = BOUNDARIES.map(|boundary| (victim, boundary, true));
     let races = [Boundary::Before, Boundary::Leave].map(|boundary| (victim, boundary, false));
