@@ -1,6 +1,7 @@
 // What an agent knows of its job, and the calls that it can make. One object for each run.
 
 import { CallError, Failed, ModelError, SpawnError, StepError, ToolError } from "./errors.mjs";
+import { Knowledge, SharedMemory } from "./library.mjs";
 import { inStep, never } from "./record.mjs";
 import { duration, moment } from "./times.mjs";
 
@@ -20,11 +21,12 @@ export class Context {
   #model;
   #skills;
   #tools;
+  #requires;
   #stopper = new AbortController();
   #isOver = false;
 
-  /** `record` is there for durable agents alone, `calls` for others. `effects` are those of the contract. */
-  constructor({ number, context: fields }, { channel, record, calls, effects }) {
+  /** `record` is there for durable agents alone, `calls` for others. `effects` and `requires` are those of the contract. */
+  constructor({ number, context: fields }, { channel, record, calls, effects, requires = {} }) {
     this.#number = number;
     this.#channel = channel;
     this.#record = record;
@@ -33,6 +35,7 @@ export class Context {
     this.#model = fields.model;
     this.#noModel = fields.no_model ?? "";
     this.#tools = new Set(fields.tools);
+    this.#requires = { memory: requires.memory === true, knowledge: requires.knowledge?.enabled ?? requires.knowledge === true };
     this.#skills = new Set(fields.skills);
     this.jobId = fields.job_id ?? "";
     this.attempt = fields.attempt ?? 1;
@@ -177,6 +180,22 @@ export class Context {
     const end = isSkill
       ? await this.#spawned({ agent: name, skill: true, input, priority: 0, timeout: YEAR_S }, signal)
       : await this.#asked("tool", name, input, { tool: name, input }, signal);
+    if ("data" in end) return end.data;
+    throw new ToolError(end.refused ?? end.error);
+  }
+
+  get memory() {
+    return new SharedMemory((tool, input, options) => this.#library("memory", tool, input, options));
+  }
+
+  get knowledge() {
+    return new Knowledge((tool, input, options) => this.#library("knowledge", tool, input, options));
+  }
+
+  /** A call of shared memory or knowledge; `undefined` if the contract does not enable it. */
+  async #library(what, tool, input, { signal } = {}) {
+    if (!this.#requires[what]) return undefined;
+    const end = await this.#asked("tool", tool, input, { tool, input }, signal);
     if ("data" in end) return end.data;
     throw new ToolError(end.refused ?? end.error);
   }

@@ -109,7 +109,8 @@ class Host {
     } else {
       run.calls = new Calls(frame.number, this.#channel, this.#calls);
     }
-    run.context = new Context(frame, { channel: this.#channel, record: run.record, calls: run.calls, effects: this.#contract.effects });
+    const { effects, requires } = this.#contract;
+    run.context = new Context(frame, { channel: this.#channel, record: run.record, calls: run.calls, effects, requires });
     this.#run = run;
     this.#latest = run.context;
     return run;

@@ -92,6 +92,40 @@ export interface ModelAnswer {
   readonly model: string;
 }
 
+/** A text that agents share. */
+export interface SharedMemory {
+  /** Who shares it: `namespace` unless stated. */
+  readonly scope: string;
+  /** That of another scope: `agent`, `user` and `conversation` are those of the job; `agent:NAME` is that of another agent. */
+  of(scope: string): SharedMemory;
+  /** The text; empty if the contract does not enable memory. */
+  read(options?: Leave): Promise<string>;
+  append(text: string, options?: Leave): Promise<void>;
+  /** Replaces the text. */
+  write(text: string, options?: Leave): Promise<void>;
+}
+
+export interface KnowledgeEntry {
+  readonly id: string;
+  readonly content: string;
+  readonly domain: string;
+  readonly tags: readonly string[];
+  readonly metadata: Readonly<Record<string, any>>;
+  /** ISO 8601 in UTC. */
+  readonly created_at: string;
+  readonly updated_at: string;
+}
+
+/** Entries that agents share. */
+export interface Knowledge {
+  /** Entries that the agent may read; none if the contract does not enable knowledge. */
+  search(query: string, options?: Leave & { domain?: string; tags?: readonly string[]; limit?: number }): Promise<KnowledgeEntry[]>;
+  get(id: string, options?: Leave): Promise<KnowledgeEntry | null>;
+  store(content: string, options?: Leave & { domain?: string; tags?: readonly string[]; metadata?: Record<string, unknown> }): Promise<KnowledgeEntry>;
+  /** `null` if there is no such entry. */
+  update(id: string, options: Leave & { content?: string; tags?: readonly string[]; metadata?: Record<string, unknown> }): Promise<KnowledgeEntry | null>;
+}
+
 /** What an agent knows of its job, and the calls that it can make. */
 export interface Context {
   readonly jobId: string;
@@ -146,6 +180,10 @@ export interface Context {
   spawnAll<T = any>(jobs: Iterable<{ agent: string; input: unknown } & SpawnOptions>, options?: SpawnOptions): Promise<SpawnResult<T>[]>;
   /** Calls a tool of the platform or a skill of the contract. */
   callTool<T = any>(name: string, input?: unknown, options?: Leave): Promise<T>;
+  /** What agents share, with `requires: { memory: true }`. */
+  readonly memory: SharedMemory;
+  /** With `requires: { knowledge: … }`. */
+  readonly knowledge: Knowledge;
   /** Calls the model of the job with a text, or with a list of messages. */
   model(prompt: string | Iterable<{ role: string; content: string }>, options?: ModelOptions): Promise<ModelAnswer>;
 

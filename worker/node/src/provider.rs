@@ -12,6 +12,7 @@ mod host;
 mod inside;
 mod io_loop;
 pub(crate) mod json_text;
+mod library;
 mod llm;
 mod login;
 mod mcp;

@@ -29,6 +29,8 @@ const ON_NODES: &[ProviderKind] = &[Python, Node, Exec, Llm, Graph, LokiAgent, M
 const PROCESSES: &[ProviderKind] = &[Python, Node, Exec, Graph, LokiAgent];
 /// The kinds whose program is the author's.
 const PROGRAMS: &[ProviderKind] = &[Python, Node, Exec];
+/// The kinds whose jobs use shared memory and knowledge.
+const LIBRARY: &[ProviderKind] = &[Python, Node, Exec, Llm];
 /// The kinds whose jobs call models; agents in Python and of Node.js can ask for their tier.
 const MODELS: &[ProviderKind] = &[Python, Node, Llm, Graph, LokiAgent];
 
@@ -71,8 +73,7 @@ const KEYS: &[(Effect, &[&str])] = &[
     ),
     (For(MODELS), &["model/preference", "model/name", "model/others"]),
     (Never("the caller of a job never chooses its model"), &["model/override_allowed"]),
-    (Never("no cluster has a shared memory"), &["requires/memory"]),
-    (Never("no cluster has a knowledge base"), &["requires/knowledge"]),
+    (For(LIBRARY), &["requires/memory", "requires/knowledge"]),
     (For(&[Llm, Graph, LokiAgent]), &["requires/mcp_servers"]),
     (For(&[Exec]), &["provider/command", "provider/mode"]),
     (
@@ -249,12 +250,28 @@ mod tests {
             /agent/provider/session: has no effect for the provider exec; it counts for normal
             /agent/model/override_allowed: has no effect; the caller of a job never chooses its model
             /agent/model/name: has no effect for the provider exec; it counts for python, node, llm, graph, normal
-            /agent/requires/memory: has no effect; no cluster has a shared memory
-            /agent/requires/knowledge: has no effect; no cluster has a knowledge base
             /agent/permissions/spawn: has no effect; requires.spawn_agents decides
             /agent/dependencies/packages: has no effect for the provider exec; it counts for python
         "#]]
         .assert_eq(&told);
+    }
+
+    #[test]
+    fn memory_and_knowledge_count_for_programs_and_models() {
+        let of = |provider: &str, requires: &str| {
+            let text = format!("agent: {{name: a, version: 1.0.0, provider: {provider}, requires: {requires}}}");
+            let warnings = parse(text.as_bytes()).expect("a contract").warnings;
+            warnings.iter().map(|warning| format!("{warning}\n")).collect::<String>()
+        };
+        let requires = "{memory: true, knowledge: {write_domains: [x]}}";
+        for provider in ["python", "node", "{type: exec, command: [a]}", "llm"] {
+            assert_eq!(of(provider, requires), "", "{provider}");
+        }
+        expect![[r#"
+            /agent/requires/memory: has no effect for the provider chain; it counts for python, node, exec, llm
+            /agent/requires/knowledge: has no effect for the provider chain; it counts for python, node, exec, llm
+        "#]]
+        .assert_eq(&of("{type: chain, steps: [{agent: b}]}", requires));
     }
 
     #[test]

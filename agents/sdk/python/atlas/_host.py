@@ -84,6 +84,8 @@ class Host:
             context = AgentContext(permissions=contract.permissions)
             context._spawn_callback = self._spawn
             context._tool_callback = self._tool
+            context._memory_on = contract.requires.memory
+            context._knowledge_on = contract.requires.knowledge.enabled
             context._progress = lambda text: self._channel.send({"type": "progress", "text": sound(text)})
             context._delta = self._delta
             context._model_callback = self._model

@@ -217,3 +217,44 @@ test("the end of the stream ends the process", async () => {
   worker.child.stdio[3].end();
   assert.equal(await worker.exited, 0);
 });
+
+const LIBRARY = `export default agent(async (_, ctx) => {
+  const said = [await ctx.memory.read()];
+  for (const call of [() => ctx.memory.append("a"), () => ctx.memory.of("user").write("b"), () => ctx.knowledge.store("x", { tags: ["t"] })]) {
+    said.push(await call().catch((error) => error.message) ?? null);
+  }
+  said.push(await ctx.knowledge.search("q", { limit: 2 }), await ctx.knowledge.get("x"));
+  return { said };
+});`;
+
+test("memory and knowledge are tools of the platform", async () => {
+  const worker = await Worker.start(HEAD + LIBRARY, { requires: { memory: true, knowledge: { enabled: true } } });
+  worker.begin({});
+  const entry = { id: "e", content: "x" };
+  const answers = [{ data: { text: "m" } }, { data: {} }, { data: {} }, { data: { entry } }, { data: { entries: [entry] } }, { data: { entry: null } }];
+  let answered = 0;
+  let end;
+  worker.ended.then((frame) => (end = frame));
+  while (end === undefined) {
+    await new Promise((done) => setTimeout(done, 2));
+    const asked = worker.frames.filter(({ type }) => type === "tool");
+    for (; answered < asked.length; answered += 1) worker.send({ type: "spawned", call: asked[answered].call, ...answers[answered] });
+  }
+  const asked = worker.frames.filter(({ type }) => type === "tool").map(({ tool, input }) => [tool, input]);
+  await worker.stop();
+  assert.deepEqual(asked, [
+    ["atlas.memory.read", {}],
+    ["atlas.memory.append", { text: "a" }],
+    ["atlas.memory.write", { text: "b", scope: "user" }],
+    ["atlas.knowledge.store", { content: "x", domain: "general", tags: ["t"] }],
+    ["atlas.knowledge.search", { query: "q", limit: 2 }],
+    ["atlas.knowledge.get", { id: "x" }],
+  ]);
+  assert.deepEqual(end.output, { said: ["m", null, null, entry, [entry], null] });
+});
+
+test("memory and knowledge that the contract does not enable are empty", async () => {
+  const { end } = await once(LIBRARY);
+  const memory = "Memory not enabled — set requires.memory: true in contract";
+  assert.deepEqual(end.output, { said: ["", memory, memory, "Knowledge not enabled — set requires.knowledge in contract", [], null] });
+});

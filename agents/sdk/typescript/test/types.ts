@@ -30,6 +30,9 @@ export default class Greeter extends Agent<Input, { greeting: string }> {
     const child: SpawnResult<{ n: number }> = await ctx.spawn("other", { a: 1 }, { timeout: "1m" });
     const children = await ctx.spawnAll<{ n: number }>([{ agent: "a", input: {} }]);
     const answer: ModelAnswer = await ctx.model("why", { system: "brief", maxTokens: 10 });
+    await ctx.memory.of("agent").append(await ctx.memory.read());
+    const known: string[] = (await ctx.knowledge.search("door", { tags: ["a"] })).map(({ content }) => content);
+    await ctx.knowledge.update("x", { content: known.join() });
     const yes: boolean = await ctx.ask("ok?", { kind: "confirm", signal: ctx.signal });
     if (!yes || (await ctx.version("v2"))) throw new CallError("no");
     ctx.progress(`${sum} ${key} ${nothing} ${date} ${text} ${message?.id} ${child.data.n} ${children.length} ${answer.text} ${ctx.uuid()}`);

@@ -24,6 +24,7 @@ pub(crate) use self::engine::Containers;
 use self::engine::is_of_client;
 use super::exec::{Process, Start, accept, document, too_large};
 use super::io_loop::{Wait, Woken};
+use super::library::{Known, Library};
 use super::{Execution, Settings, StartError, UNCONFINED, elsewhere, stopped};
 use crate::attempt::Work;
 use crate::cgroup::Limits;
@@ -42,6 +43,7 @@ pub(crate) struct ContainerAgent {
     engine: OsString,
     supervisor: Arc<Supervisor>,
     settings: Arc<Settings>,
+    shared: Shared,
 }
 
 /// The answer of a container: the last line of its output.
@@ -68,10 +70,20 @@ impl ContainerAgent {
                 return Err(StartError::Unconfined(format!("{}: {why}", work.agent.contract.name)));
             }
         };
-        Ok(Some(Self { engine, supervisor: Arc::clone(&shared.supervisor), settings }))
+        Ok(Some(Self { engine, supervisor: Arc::clone(&shared.supervisor), settings, shared: shared.clone() }))
     }
 
     pub(super) async fn execute(&mut self, work: &Arc<Work>, control: &mut Control<'_>) -> Execution {
+        let library = Library::of(work, &self.shared);
+        let known = match library.begin(work, control).await {
+            Ok(known) => known,
+            Err(end) => return end,
+        };
+        let execution = self.run(work, control, &known).await;
+        library.settle(execution, work, control).await
+    }
+
+    async fn run(&self, work: &Arc<Work>, control: &mut Control<'_>, known: &Known) -> Execution {
         let name = format!("atlas-{}-{}", work.assignment.job, work.assignment.attempt.0);
         let mut environment = self.settings.containers.environment.clone();
         let secrets = control.secrets.variables(&[]);
@@ -111,7 +123,7 @@ impl ContainerAgent {
             Ok(process) => process,
             Err(failed) => return *failed,
         };
-        let mut line = document(work);
+        let mut line = document(work, known);
         line.iter_mut().filter(|byte| matches!(byte, b'\n' | b'\r')).for_each(|byte| *byte = b' ');
         line.push(b'\n');
         process.stdin.send(&line);

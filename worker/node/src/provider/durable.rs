@@ -19,7 +19,7 @@ use std::time::Duration;
 use atlas_durable::{
     CallEffect, CallKind, CallOutcome, CallReplay, CallRequest, Difference, Key, NAME_BYTES_MAX, Numbers,
 };
-use atlas_types::StepKey;
+use atlas_types::{StepKey, StepKind};
 use futures::StreamExt as _;
 use futures::future::{BoxFuture, FutureExt as _};
 use futures::stream::FuturesUnordered;
@@ -30,8 +30,9 @@ use self::call::{Carried, End, Inner};
 use self::frame::{CallFrame, Made, What};
 pub(in crate::provider) use self::frame::{Called, Said, SaidKind};
 use self::past::Past;
-use crate::journal::{JournalError, hashed};
+use crate::journal::{JournalError, hashed, made};
 use crate::provider::Control;
+use crate::provider::library::{Known, Library, LibraryError};
 use crate::provider::program_model::ProgramModel;
 use crate::provider::round::caller::{Told, pass};
 
@@ -87,6 +88,32 @@ impl Durable {
     pub(in crate::provider) fn beginning(&self) -> String {
         let seed = self.inner.seed;
         format!(r#", "past": {}, "began_us": {}, "seed": {seed}"#, self.past.told(), self.inner.began_us)
+    }
+
+    /// What the program is told of memory and knowledge at its beginning. It is recorded, so that each attempt is told the same.
+    pub(in crate::provider) async fn known(
+        &mut self,
+        library: &Library,
+        input: &[u8],
+    ) -> Result<Result<Known, LibraryError>, JournalError> {
+        if !library.is_enabled() {
+            return Ok(Ok(Known::default()));
+        }
+        self.inner.started().await?;
+        let key = hashed(&"known");
+        let outcome = match self.inner.book.known(key) {
+            Some(outcome) => outcome,
+            None => {
+                let known = match library.known(input).await {
+                    Ok(known) => known,
+                    Err(LibraryError::Stopped) => return Err(JournalError::Stopped),
+                    Err(refused) => return Ok(Err(refused)),
+                };
+                let made = made(&known)?;
+                self.inner.book.record(StepKind::Effect, key, made.outcome, made.usage).await?
+            }
+        };
+        serde_json::from_slice(&outcome).map(Ok).map_err(|error| JournalError::Unreadable { step: 1, error })
     }
 
     /// Handles what the program says.

@@ -20,6 +20,7 @@ use serde_json::{Map, Value, json};
 
 pub(super) use self::steps::Ends;
 use super::io_loop::{ReadResult, Sink, Source, Wait, Woken};
+use super::library::{Known, Library};
 use super::{ATLAS, Execution, Settings, UNKNOWN, elsewhere, json_text};
 use crate::agent::Agent;
 use crate::attempt::Work;
@@ -33,9 +34,6 @@ use crate::texts::Lines;
 
 /// How much of a process's output is shown in an error.
 const SHOWN_CHARS: usize = 500;
-
-/// Members of an output that are instructions to the platform. They are removed before validation.
-const ORDERS: [&str; 2] = ["_memory_append", "_knowledge_store"];
 
 /// The provider with one process per job. Its slot ends with the job.
 pub(crate) struct Exec {
@@ -51,6 +49,13 @@ impl Exec {
         if work.agent.contract.durable {
             return self.execute_durable(work, control).await;
         }
+        let limit = work.assignment.execution_timeout;
+        let mut wait = Wait::until(control.now() + limit.as_duration());
+        let library = Library::of(work, &self.shared);
+        let known = match library.begin(work, control).await {
+            Ok(known) => known,
+            Err(end) => return end,
+        };
         let output_bytes_max = self.shared.settings.output_bytes_max;
         let mut process = match Process::spawn(work, &self.shared, control, Ends::default()).await {
             Ok(process) => process,
@@ -58,10 +63,8 @@ impl Exec {
         };
         control.limits = process.tree.enforced().text();
         control.sandbox = process.tree.confined().map(str::to_owned);
-        process.stdin.send(&document(work));
+        process.stdin.send(&document(work, &known));
         process.stdin.finish();
-        let limit = work.assignment.execution_timeout;
-        let mut wait = Wait::until(control.now() + limit.as_duration());
         loop {
             match process.wait(&mut wait, control).await {
                 Woken::Io { pipes, tree } => {
@@ -69,7 +72,8 @@ impl Exec {
                         return too_large(output_bytes_max);
                     }
                     if let Some(change) = tree.then(|| process.tree.change()).flatten() {
-                        return process.conclude(change, work, control, output_bytes_max).await;
+                        let execution = process.conclude(change, work, control, output_bytes_max).await;
+                        return library.settle(execution, work, control).await;
                     }
                 }
                 // Exec agents cannot make calls.
@@ -397,19 +401,9 @@ pub(super) fn level_of(line: &str) -> &'static str {
     }
 }
 
-/// The output without instructions to the platform.
+/// The end of a program with this output, which may still have instructions to the platform.
 pub(super) fn accept(output: Box<RawValue>, usable: bool) -> Execution {
-    Execution::Output { output: without_orders(output), metadata: Map::new(), usable }
-}
-
-/// Removes the instructions. Workers have no connection to memory and knowledge, so the instructions have no effect.
-fn without_orders(output: Box<RawValue>) -> Box<RawValue> {
-    if !ORDERS.iter().any(|key| output.get().contains(key)) {
-        return output;
-    }
-    let Ok(mut object) = serde_json::from_str::<Map<String, Value>>(output.get()) else { return output };
-    object.retain(|key, _| !ORDERS.contains(&key.as_str()));
-    serde_json::value::to_raw_value(&object).unwrap_or(output)
+    Execution::Output { output, metadata: Map::new(), usable }
 }
 
 pub(super) fn invalid_json(message: &str, output: &[u8], redactor: &Redactor) -> Execution {
@@ -421,8 +415,8 @@ pub(super) fn too_large(output_bytes_max: usize) -> Execution {
     Execution::failed(FailureKind::Agent, format!("Process printed more than {output_bytes_max} bytes"))
 }
 
-/// The document that the agent reads: `{"input", "context"}`.
-pub(super) fn document(work: &Work) -> Vec<u8> {
+/// The document that the agent reads: `{"input", "context"}`, and `"memory"` and `"knowledge"` if its contract enables them.
+pub(super) fn document(work: &Work, known: &Known) -> Vec<u8> {
     let chain: Map<String, Value> =
         work.context.as_deref().and_then(|context| serde_json::from_slice(context).ok()).unwrap_or_default();
     let mut context = json!({"job_id": work.assignment.job.to_string(), "chain_name": "", "step_index": -1});
@@ -437,7 +431,7 @@ pub(super) fn document(work: &Work) -> Vec<u8> {
     }
     let mut document = b"{\"input\": ".to_vec();
     document.extend_from_slice(&work.input);
-    document.extend_from_slice(format!(", \"context\": {context}}}").as_bytes());
+    document.extend_from_slice(format!(", \"context\": {context}{}}}", known.members()).as_bytes());
     document
 }
 

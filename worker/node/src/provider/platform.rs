@@ -37,6 +37,8 @@ pub(super) enum ToolSource {
     User,
     /// The helpers of the agent, and the messages of its team.
     Helper,
+    /// Shared memory or knowledge.
+    Library,
     /// The agent itself: a call is a process.
     Own,
     /// A tool of an MCP server.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use atlas_env::Env;
 use atlas_llm::client::Client;
-use atlas_types::{Assignment, FencingToken, SecretText, StreamEvent};
+use atlas_types::{Assignment, FencingToken, SecretText, StepKey, StreamEvent};
 use tokio::sync::mpsc;
 
 use super::Settings;
@@ -111,11 +111,12 @@ impl Control<'_> {
         let _ = self.told.send(SlotEvent::Spawn { token: self.token, call }).await;
     }
 
-    /// Calls a tool of the platform. The answer arrives in the mailbox.
-    pub(crate) async fn tool(&self, call: u64, tool: String, arguments: Arc<[u8]>) {
-        let key = hashed(&(self.token.0, call));
+    /// Calls a tool of the platform. The answer arrives in the mailbox. `kept` is the key of a call that other attempts repeat, and whether there
+    /// were some.
+    pub(crate) async fn tool(&self, call: u64, tool: String, arguments: Arc<[u8]>, kept: Option<(StepKey, bool)>) {
+        let (key, again) = kept.unwrap_or_else(|| (hashed(&(self.token.0, call)), false));
         let asker = Asker::Program { token: self.token, call };
-        let call = ToolCall { tool, arguments, key, again: false, asker };
+        let call = ToolCall { tool, arguments, key, again, asker };
         let _ = self.told.send(SlotEvent::Tool { token: self.token, call }).await;
     }
 

@@ -15,6 +15,7 @@ use serde_json::value::RawValue;
 
 use super::exec::{Ends, Process, accept, document, invalid_json, too_large};
 use super::io_loop::{Wait, Woken};
+use super::library::Library;
 use super::{Execution, Settings, StartError, elsewhere, json_text};
 use crate::attempt::Work;
 use crate::process::Tree;
@@ -30,6 +31,7 @@ pub(crate) struct WarmExec {
     /// True until the end of the first line is sent.
     starts: bool,
     settings: Arc<Settings>,
+    shared: Shared,
 }
 
 /// One line of the process's output.
@@ -46,7 +48,7 @@ impl WarmExec {
             Execution::Failed { failure, .. } => StartError::Raised(failure.error.to_string()),
             Execution::Output { .. } => StartError::Stopped,
         })?;
-        Ok(Self { process, starts: true, settings: Arc::clone(&shared.settings) })
+        Ok(Self { process, starts: true, settings: Arc::clone(&shared.settings), shared: shared.clone() })
     }
 
     /// Records the program's own processes and sends the end of the first line, which starts the first job.
@@ -58,7 +60,17 @@ impl WarmExec {
     }
 
     pub(super) async fn execute(&mut self, work: &Work, control: &mut Control<'_>) -> Execution {
-        let mut line = document(work);
+        let library = Library::of(work, &self.shared);
+        let execution = self.run(work, control, &library).await;
+        library.settle(execution, work, control).await
+    }
+
+    async fn run(&mut self, work: &Work, control: &mut Control<'_>, library: &Library) -> Execution {
+        let known = match library.begin(work, control).await {
+            Ok(known) => known,
+            Err(end) => return end.usable_if(true),
+        };
+        let mut line = document(work, &known);
         if let Some(secrets) = control.secrets.json() {
             line.pop();
             line.extend_from_slice(format!(", \"secrets\": {secrets}}}").as_bytes());

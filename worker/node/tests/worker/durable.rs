@@ -2,6 +2,7 @@
 
 mod doubt;
 mod exec;
+mod library;
 mod messages;
 mod nodejs;
 mod parked;

@@ -4,6 +4,7 @@ mod anthropic;
 pub(crate) mod confined;
 mod graphs;
 mod judged;
+mod library;
 mod limited;
 mod loki_agent;
 mod mock;

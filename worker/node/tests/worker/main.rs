@@ -10,6 +10,7 @@ mod exec;
 mod gpus;
 mod hostile;
 mod journal;
+mod library;
 mod limits;
 mod llm;
 mod nodejs;

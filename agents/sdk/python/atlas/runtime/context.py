@@ -10,16 +10,15 @@ from atlas._channel import OtherProcessError
 from atlas.contract.permissions import PermissionsSpec
 from atlas.knowledge.provider import KnowledgeEntry
 from atlas.llm.provider import LLMError, LLMProvider, WorkerProvider
+from atlas.runtime import library
 from atlas.runtime.durable import DurableCalls
+from atlas.runtime.library import SharedMemory
 from atlas.skills.types import SkillInvocationError
 
 __all__ = ["AgentContext", "SkillInvocationError", "SpawnError", "SpawnResult"]
 
-_KNOWLEDGE_OFF = "Knowledge not enabled — set requires.knowledge in contract"
 _RUN = "atlas.exec.run"
 _RUN_TIMEOUT = 365 * 24 * 3600.0  # the job's own limit ends the wait
-_MEMORY_OFF = "Memory not enabled — set requires.memory: true in contract"
-
 
 _CALLS = ("_progress", "_delta", "_spawn_callback", "_tool_callback", "_model_callback")
 
@@ -72,6 +71,8 @@ class AgentContext(DurableCalls):
     _spawn_callback: Callable[..., Awaitable[dict]] | None = field(default=None, repr=False)
     _tool_callback: Callable[[str, Any], Awaitable[dict]] | None = field(default=None, repr=False)
     _model_callback: Callable[[dict], Awaitable[dict]] | None = field(default=None, repr=False)
+    _memory_on: bool = field(default=False, repr=False)
+    _knowledge_on: bool = field(default=False, repr=False)
     _model: str | None = field(default=None, repr=False)
     _no_model: str = field(default="the agent does not run in a cluster", repr=False)
 
@@ -185,49 +186,54 @@ class AgentContext(DurableCalls):
         unknown = child.error.startswith("Pool error: Agent not found")
         return {**result, "error": f"Agent not found: {agent}" if unknown else child.error}
 
-    async def memory_read(self) -> str:
+    @property
+    def memory(self) -> SharedMemory:
+        """The memory that agents share: `await context.memory.read()`, and `context.memory.of("agent")` for another scope."""
+        return SharedMemory(self)
+
+    def memory_read(self) -> Awaitable[str]:
         """The shared memory; empty if it is not enabled."""
-        return ""
+        return self.memory.read()
 
-    async def memory_write(self, content: str) -> None:
+    def memory_write(self, content: str) -> Awaitable[None]:
         """Replaces the shared memory."""
-        raise RuntimeError(_MEMORY_OFF)
+        return self.memory.write(content)
 
-    async def memory_append(self, entry: str) -> None:
+    def memory_append(self, entry: str) -> Awaitable[None]:
         """Adds to the shared memory."""
-        raise RuntimeError(_MEMORY_OFF)
+        return self.memory.append(entry)
 
-    async def knowledge_search(
+    def knowledge_search(
         self, query: str, *, domain: str | None = None, tags: list[str] | None = None, limit: int = 10
-    ) -> list[KnowledgeEntry]:
+    ) -> Awaitable[list[KnowledgeEntry]]:
         """Entries of the knowledge base that the agent may read; none if it is not enabled."""
-        return []
+        return library.search(self, query, domain, tags, limit)
 
-    async def knowledge_get(self, entry_id: str) -> KnowledgeEntry | None:
+    def knowledge_get(self, entry_id: str) -> Awaitable[KnowledgeEntry | None]:
         """One entry, if it exists and the agent may read it."""
-        return None
+        return library.get(self, entry_id)
 
-    async def knowledge_store(
+    def knowledge_store(
         self,
         content: str,
         *,
         domain: str = "general",
         tags: list[str] | None = None,
         metadata: dict[str, Any] | None = None,
-    ) -> KnowledgeEntry:
+    ) -> Awaitable[KnowledgeEntry]:
         """Adds an entry."""
-        raise RuntimeError(_KNOWLEDGE_OFF)
+        return library.store(self, content, domain, tags, metadata)
 
-    async def knowledge_update(
+    def knowledge_update(
         self,
         entry_id: str,
         *,
         content: str | None = None,
         tags: list[str] | None = None,
         metadata: dict[str, Any] | None = None,
-    ) -> KnowledgeEntry | None:
-        """Changes an entry."""
-        raise RuntimeError(_KNOWLEDGE_OFF)
+    ) -> Awaitable[KnowledgeEntry | None]:
+        """Changes an entry; none if it does not exist, or the agent may not read it."""
+        return library.update(self, entry_id, content, tags, metadata)
 
     def progress(self, text: str) -> None:
         """Reports the progress of the job to its followers. Outside of a worker it does nothing."""

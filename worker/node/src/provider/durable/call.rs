@@ -17,6 +17,7 @@ use super::{SHORT_SLEEP, key_of, raw};
 use crate::journal::{Book, ChildCall, JournalError, Made as Recording, UNATTENDED, made};
 use crate::mailbox::Answer;
 use crate::provider::durable::past::raw_of;
+use crate::provider::library::is_of_library;
 use crate::provider::llm::fault::Fault;
 use crate::provider::program_model::{Asked, ProgramModel, ends_job, told_of};
 use crate::provider::round::caller::Told;
@@ -245,7 +246,10 @@ impl Inner {
             Answer::Refused(format!("Unknown tool: {tool}"))
         } else {
             let input = frame.input.as_deref().map_or("{}", RawValue::get);
-            let arguments: Value = serde_json::from_str(input).unwrap_or_default();
+            let mut arguments: Value = serde_json::from_str(input).unwrap_or_default();
+            if is_of_library(tool) {
+                self.secrets.redactor().json(&mut arguments);
+            }
             let begun = self.book.asker().question(call.key, tool, &arguments).await?;
             begun.end.await.map_err(|_| JournalError::Stopped)?
         };

@@ -16,6 +16,7 @@ use crate::attempt::Work;
 use crate::journal::JournalError;
 use crate::provider::durable::{Called, Durable, News, Said};
 use crate::provider::io_loop::{ReadResult, Ready, Sink, Source, Wait, Woken};
+use crate::provider::library::Library;
 use crate::provider::round::caller::pass;
 use crate::provider::{Control, Execution, stopped};
 
@@ -191,8 +192,20 @@ impl Exec {
         };
         control.limits = process.tree.enforced().text();
         control.sandbox = process.tree.confined().map(str::to_owned);
-        process.stdin.send(&document(work));
+        process.stdin.send(&document(work, &known));
         process.stdin.finish();
+        let library = Library::of(work, &self.shared);
+        let known = tokio::select! {
+            biased;
+            () = stopped(mailbox) => return Execution::stopped(),
+            () = env.clock.sleep(limit.as_duration()) => return Execution::timed_out(limit),
+            known = durable.known(&library, &work.input) => known,
+        };
+        let known = match known {
+            Ok(Ok(known)) => known,
+            Ok(Err(refused)) => return Execution::from(refused),
+            Err(error) => return Execution::fault(&error.into()),
+        };
         let execution = loop {
             let Process { tree, stdin, stdout, stderr, .. } = &mut process;
             let woken = tokio::select! {
@@ -254,6 +267,6 @@ impl Exec {
         {
             return failed.also_measured(durable.measured());
         }
-        execution.also_measured(durable.measured())
+        library.settle(execution, work, control).await.also_measured(durable.measured())
     }
 }

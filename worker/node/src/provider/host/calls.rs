@@ -2,10 +2,12 @@
 //! package for them. Each call is a step of the job's journal, which counts against its budget; a later attempt that asks the same gets the
 //! recorded answer.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use atlas_model::NanoDollars;
-use atlas_types::{StepKind, StepUsage};
+use atlas_secrets::Redactor;
+use atlas_types::{Attempt, StepKey, StepKind, StepUsage};
 use futures::StreamExt as _;
 use futures::future::{BoxFuture, FutureExt as _};
 use futures::stream::FuturesUnordered;
@@ -17,6 +19,7 @@ use crate::attempt::Work;
 use crate::journal::{Book, JournalError, Made, hashed};
 use crate::mailbox::Answer;
 use crate::provider::durable::{Called, Durable, News as DurableNews};
+use crate::provider::library::{is_of_library, without_secrets};
 use crate::provider::llm::fault::Fault;
 use crate::provider::llm::fixed::Fixed;
 use crate::provider::llm::outage::Limit;
@@ -31,6 +34,8 @@ pub(super) struct Calls {
     opened: Option<Arc<Opened>>,
     /// All calls of a durable program; its model calls are none of those below.
     pub(super) durable: Option<Durable>,
+    /// How often it has made a call of memory or knowledge, by its key.
+    repeats: BTreeMap<StepKey, u64>,
     /// How long the attempt waits for providers. It has a process, so its job does not park.
     outage_limit: Limit,
     running: FuturesUnordered<BoxFuture<'static, (u64, Answer)>>,
@@ -52,11 +57,32 @@ impl Calls {
             shared: shared.clone(),
             opened: None,
             durable: None,
+            repeats: BTreeMap::new(),
             outage_limit: Limit::of(work, false, shared.env.clock.monotonic()),
             running: FuturesUnordered::new(),
             told,
             hears,
         }
+    }
+
+    /// The arguments of a call of a tool. If it is one of memory or knowledge, they have no values of secrets, and it has a key that is the same in
+    /// each attempt, and says whether there were attempts before.
+    pub(super) fn of_tool(
+        &mut self,
+        tool: &str,
+        arguments: Box<str>,
+        redactor: &Redactor,
+    ) -> (Box<str>, Option<(StepKey, bool)>) {
+        if !is_of_library(tool) {
+            return (arguments, None);
+        }
+        let arguments = without_secrets(&arguments, redactor).map_or(arguments, String::into_boxed_str);
+        let assignment = &self.work.assignment;
+        let key = hashed(&("library", assignment.job.to_string(), tool, &arguments));
+        let count = self.repeats.entry(key).or_default();
+        *count += 1;
+        let key = if *count == 1 { key } else { hashed(&(key.0, *count)) };
+        (arguments, Some((key, assignment.attempt > Attempt(1))))
     }
 
     /// Begins a call.

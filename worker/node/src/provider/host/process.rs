@@ -297,8 +297,9 @@ impl Host {
                 // A process that was forked during a job may also send an answer.
                 _ if frame.number != self.run => self.strayed = true,
                 Kind::Tool => {
-                    let input = frame.input.unwrap_or_else(|| RawValue::NULL.to_owned());
-                    control.tool(frame.call, frame.tool, Box::<str>::from(input).into_boxed_bytes().into()).await;
+                    let input = frame.input.map_or_else(|| RawValue::NULL.get().into(), Box::<str>::from);
+                    let (input, kept) = calls.of_tool(&frame.tool, input, control.secrets.redactor());
+                    control.tool(frame.call, frame.tool, input.into_boxed_bytes().into(), kept).await;
                 }
                 Kind::Model => calls.ask(frame.call, frame.input, control).await,
                 Kind::Spawn => control.spawn(spawn_call(frame)).await,

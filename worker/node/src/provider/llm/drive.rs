@@ -22,7 +22,8 @@ use super::outage;
 use super::team::Team;
 use super::tools::{self, Table};
 use crate::attempt::Work;
-use crate::journal::{Journal, Made, Purse};
+use crate::journal::{Journal, JournalError, Made, Purse};
+use crate::provider::library::{self, Library, LibraryError};
 use crate::provider::mcp::Servers;
 use crate::provider::round::model::{CallFault, ModelCall, ModelRound, usable};
 use crate::provider::{Control, Shared, elsewhere};
@@ -212,6 +213,14 @@ impl Driver<'_, '_> {
                             .push(format!("the model \"{name}\" for summaries: {fault}; the agent's own one is used")),
                     }
                 }
+            }
+            // An agent with a `config.yaml` has the system text of its definition.
+            if loki.is_none() {
+                let known = Library::of(work, shared).known(&work.input).await.map_err(|error| match error {
+                    LibraryError::Refused(why) => Fault::Tools(why),
+                    LibraryError::Stopped => Fault::Journal(JournalError::Stopped),
+                })?;
+                fixed.settings.system = library::system(&fixed.settings.system, &known);
             }
             fixed.settings.limits.budget = budget;
             let outcome = serde_json::to_vec(&fixed).map_err(|error| Fault::internal(error.to_string()))?;

@@ -9,7 +9,7 @@ mod remote;
 
 use std::collections::BTreeMap;
 
-use atlas_contract::{Contract, Expose, RequiredServer};
+use atlas_contract::{Contract, Expose, ProviderKind, RequiredServer};
 use atlas_mcp::{McpErrorKind, Meta, RemoteTool};
 use atlas_model::Tool;
 use atlas_turn::OfferedTool;
@@ -17,6 +17,7 @@ use serde_json::Value;
 
 use super::fault::Fault;
 use crate::journal::JournalError;
+use crate::provider::library;
 use crate::provider::mcp::servers::Admitted;
 use crate::provider::mcp::{Servers, servers};
 use crate::provider::platform::{Found, Missing, Platform, Stopped, ToolSource};
@@ -43,7 +44,7 @@ struct Filling {
     warnings: Vec<String>,
 }
 
-/// The table of a new job: the tools in `requires.skills`, in their order, then those of `requires.mcp_servers`. Platform tools
+/// The table of a new job: the tools in `requires.skills`, in their order, those of memory and knowledge, then those of `requires.mcp_servers`. Platform tools
 /// that only `requires.platform_tools` asks for are not offered to the model, as in Atlas for Python.
 pub(super) async fn resolve(
     contract: &Contract,
@@ -61,6 +62,13 @@ pub(super) async fn resolve(
                     found.remote(name, (server, tool), description, &input_schema)?;
                 }
                 _ => found.add(name, source, description, input_schema)?,
+            }
+        }
+    }
+    if contract.provider.kind == ProviderKind::Llm {
+        for (name, description, schema) in library::offered(&contract.requires) {
+            if !found.sources.contains_key(name) {
+                found.add(name.to_owned(), ToolSource::Library, description.to_owned(), schema)?;
             }
         }
     }

@@ -128,6 +128,7 @@ impl<'a> Planned<'a> {
                 (server.as_str(), named.unwrap_or(meta.as_str()).to_owned(), Some((*meta, tools.as_deref())))
             }
             ToolSource::Platform
+            | ToolSource::Library
             | ToolSource::Own
             | ToolSource::Agent
             | ToolSource::Skill

@@ -127,6 +127,10 @@ impl Scene {
         let arguments = String::from_utf8_lossy(&call.arguments).into_owned();
         self.asked.push(format!("{} {arguments}", call.tool));
         self.keys.push((call.key, call.again));
+        if call.tool.starts_with("atlas.memory.") || call.tool.starts_with("atlas.knowledge.") {
+            let end = crate::library::answer(&call);
+            return self.session.say(ToWorker::ToolCalled { number, end }).await;
+        }
         let result = match (call.tool.as_str(), arguments.as_str()) {
             ("atlas.tool.lookup", r#"{"name":"echo"}"#) => {
                 r#"{"source":"agent","name":"echo","description":"Repeats.","input_schema":{"type":"object","required":["message"]}}"#

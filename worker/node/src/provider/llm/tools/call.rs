@@ -20,6 +20,7 @@ use super::super::model::Models;
 use super::{Sources, stopped};
 use crate::journal::{ChildCall, ChildEnd, hashed};
 use crate::mailbox::Answer;
+use crate::provider::library;
 use crate::provider::mcp::Servers;
 use crate::provider::platform::{Platform, ToolSource};
 use crate::provider::redacted;
@@ -31,7 +32,7 @@ pub(in crate::provider) const RESULT_BYTES_MAX: usize = 256 << 10;
 /// Calls a tool of the platform for the model.
 async fn returned(
     (platform, own): (&Platform, Option<(&LokiAgent, &Launcher)>),
-    call: &Asked,
+    (call, is_library): (&Asked, bool),
     key: StepKey,
     redactor: &Redactor,
 ) -> Result<ToolReturn, Fault> {
@@ -39,7 +40,13 @@ async fn returned(
         let outcome = loki.call(call, launcher).await;
         return Ok(ToolReturn { call: call.id.clone(), outcome: redacted(outcome, redactor) });
     }
-    let answer = platform.ask(&call.name, &call.arguments, key).await.map_err(stopped)?;
+    let answer = if is_library {
+        let (tool, mut arguments) = library::asked(call);
+        redactor.json(&mut arguments);
+        platform.ask(tool, &arguments, key).await.map_err(stopped)?
+    } else {
+        platform.ask(&call.name, &call.arguments, key).await.map_err(stopped)?
+    };
     let outcome = match answer {
         Answer::Completed(result) if result.len() > RESULT_BYTES_MAX => {
             let bytes = result.len();
@@ -47,9 +54,11 @@ async fn returned(
             Outcome::error("ResultTooLarge", text)
         }
         Answer::Completed(result) => match serde_json::from_slice(&result) {
+            Ok(value) if is_library => library::outcome(call, &value),
             Ok(value) => Outcome::Value(value),
             Err(error) => Outcome::error("JSONDecodeError", error.to_string()),
         },
+        Answer::Failed(why) | Answer::Refused(why) if is_library => library::refused(why),
         Answer::Failed(why) | Answer::Refused(why) => Outcome::error("ToolError", why),
     };
     Ok(ToolReturn { call: call.id.clone(), outcome: redacted(outcome, redactor) })
@@ -75,7 +84,7 @@ impl Driver<'_, '_> {
             Some(ToolSource::User) => Some(OwnStep::Answer),
             Some(ToolSource::Helper) => Some(OwnStep::Helper),
             Some(ToolSource::Server { .. } | ToolSource::Meta { .. }) => Some(OwnStep::Server),
-            Some(ToolSource::Platform | ToolSource::Own) | None => None,
+            Some(ToolSource::Platform | ToolSource::Library | ToolSource::Own) | None => None,
         };
         while let Some(step) = round_step(key, &calls, returned.len(), |call| own_step(&permits, call)) {
             match step {
@@ -114,8 +123,9 @@ impl Driver<'_, '_> {
         let make = || async move {
             let mut asked: Vec<BoxFuture<'_, Result<ToolReturn, Fault>>> = Vec::with_capacity(calls.len());
             for (place, call) in calls.iter().enumerate() {
-                let is_own = sources.get(&call.name) == Some(&ToolSource::Own);
-                let own = loki.filter(|_| is_own).map(|loki| (loki, &launcher));
+                let source = sources.get(&call.name);
+                let own = loki.filter(|_| source == Some(&ToolSource::Own)).map(|loki| (loki, &launcher));
+                let call = (call, source == Some(&ToolSource::Library));
                 asked.push(returned((&platform, own), call, hashed(&(number, key.0, place)), redactor).boxed());
             }
             together(asked, parallel, &*clock).await
