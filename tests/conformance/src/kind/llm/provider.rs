@@ -18,7 +18,7 @@ use crate::setup::{Setup, only};
 const NAME: &str = "llm-agent";
 
 pub(in crate::kind) fn judge(row: &Row, bench: &Bench) -> Judged {
-    only(&row.input, &["agent", "input", "responses"])?;
+    only(&row.input, &["agent", "input", "responses", "memory", "knowledge"])?;
     if let Some(member) = unknown(&row.expect, &["output", "error", "status", "requests", "execution_metadata"]) {
         return Err(Stop::skip(format!("llm agents of which \"{member}\" is expected")));
     }
@@ -36,10 +36,29 @@ pub(in crate::kind) fn judge(row: &Row, bench: &Bench) -> Judged {
         .with_worker_variable("ANTHROPIC_BASE_URL", &server.base_url());
     let cluster = Cluster::start(bench.programs()?, &setup, folder.path())?;
     cluster.register(&agents::found_in(&agents)?)?;
+    fill(&cluster, &row.input)?;
     let submission = json!({"agent": contract["agent"]["name"], "input": row.input["input"]});
     let id = cluster.http.submit(&submission)?;
     let job = cluster.http.wait(&id)?;
     compare(&row.expect, &answered(&row.expect, &job, &server), &Captures::new())
+}
+
+/// Writes what the row says is in the shared memory and in the knowledge.
+fn fill(cluster: &Cluster, input: &Value) -> Judged {
+    if let Some(text) = input.get("memory") {
+        let body = json!({"content": text, "action": "write"});
+        cluster
+            .http
+            .send("POST", "/api/memory", &[], Some(body.to_string().into_bytes()))?
+            .success("write the memory")?;
+    }
+    for entry in items(input, "knowledge") {
+        cluster
+            .http
+            .send("POST", "/api/knowledge/entries", &[], Some(entry.to_string().into_bytes()))?
+            .success("store an entry")?;
+    }
+    Ok(())
 }
 
 /// The contract with the members that a row may leave out.
@@ -50,15 +69,10 @@ fn contract(agent: &Value) -> Result<Value, Stop> {
     let parsed = atlas_contract::parse(contract.to_string().as_bytes())
         .map_err(|error| Stop::fail(format!("the agent of the row is refused: {error}")))?;
     let requires = &parsed.requires;
-    let needs = [
-        ("skills of llm agents", !requires.skills.is_empty() || requires.platform_tools),
-        ("shared memory", requires.memory),
-        ("knowledge", requires.knowledge.enabled),
-    ];
-    match needs.into_iter().find(|(_, needed)| *needed) {
-        Some((what, _)) => Err(Stop::skip(what)),
-        None => Ok(contract),
+    if !requires.skills.is_empty() || requires.platform_tools {
+        return Err(Stop::skip("skills of llm agents"));
     }
+    Ok(contract)
 }
 
 fn reply(response: &Value) -> Result<Reply, Stop> {
@@ -117,6 +131,8 @@ mod tests {
         let plain = contract(&json!({"provider": "llm"})).expect("covered");
         assert_eq!(plain["agent"]["name"], NAME);
         let memory = contract(&json!({"provider": "llm", "requires": {"memory": true}}));
-        assert_eq!(memory, Err(Stop::skip("shared memory")));
+        assert!(memory.is_ok(), "{memory:?}");
+        let skills = contract(&json!({"provider": "llm", "requires": {"skills": ["words"]}}));
+        assert_eq!(skills, Err(Stop::skip("skills of llm agents")));
     }
 }
