@@ -78,7 +78,7 @@ def _knowledge(context, word, arguments, take, off):
 
 
 def _called(context, is_on: bool, tool: str, arguments: dict, take: Callable[[dict], Any], off: Any) -> Awaitable[Any]:
-    """A call of a tool. `off` is what comes of it if the contract does not enable it: a value, or an error. In a durable agent the call is recorded."""
+    """A tool call. `off` is what comes of it if the contract does not enable it: a value, or an error. In a durable agent the call is recorded."""
     if is_on and context._is_durable:
         ask = context._durable.tool(tool, arguments)
 

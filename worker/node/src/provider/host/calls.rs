@@ -65,7 +65,7 @@ impl Calls {
         }
     }
 
-    /// The arguments of a call of a tool. If it is one of memory or knowledge, they have no values of secrets, and it has a key that is the same in
+    /// The arguments of a tool call. If it is one of memory or knowledge, they have no values of secrets, and it has a key that is the same in
     /// each attempt, and says whether there were attempts before.
     pub(super) fn of_tool(
         &mut self,

@@ -79,7 +79,7 @@ pub(super) fn hits(found: &Value) -> Vec<Value> {
     entries.map(hit).collect()
 }
 
-/// The tool of the platform behind a call of a model, and its arguments. What the schema requires is there: others are not made.
+/// The tool of the platform behind a model call, and its arguments. What the schema requires is there: others are not made.
 pub(in crate::provider) fn asked(call: &ToolCall) -> (&'static str, Value) {
     let given = &call.arguments;
     let (tool, mut arguments, optional): (_, _, &[&str]) = match call.name.as_str() {
