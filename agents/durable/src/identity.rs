@@ -83,6 +83,9 @@ pub enum BadIdentity {
     /// Not of the form that [`identity`] makes.
     #[error("{0:?} is not the identity of this call: KIND:NAME:DIGEST:NUMBER")]
     Form(String),
+    /// No digest.
+    #[error("{0:?} is not a digest: at most {DIGEST_BYTES_MAX} hexadecimal digits")]
+    Digest(String),
 }
 
 /// The identity of a call.
@@ -104,15 +107,23 @@ pub fn check_identity(id: Option<&str>, kind: CallKind, name: &str) -> Result<()
     let Some(id) = id else { return Ok(()) };
     let rest = id.strip_prefix(kind.as_str()).and_then(|rest| rest.strip_prefix(':'));
     let rest = rest.and_then(|rest| rest.strip_prefix(name)).and_then(|rest| rest.strip_prefix(':'));
-    let is_one = |(digest, number): (&str, &str)| {
-        digest.len() <= DIGEST_BYTES_MAX
-            && digest.bytes().all(|byte| byte.is_ascii_hexdigit())
-            && number.parse::<u32>().is_ok()
-    };
+    let is_one = |(digest, number): (&str, &str)| is_digest(digest) && number.parse::<u32>().is_ok();
     match rest.and_then(|rest| rest.split_once(':')) {
         Some(parts) if is_one(parts) => Ok(()),
         _ => Err(BadIdentity::Form(id.chars().take(NAME_BYTES_MAX).collect())),
     }
+}
+
+/// Checks the digest of a call that its program does not number.
+pub fn check_digest(digest: &str) -> Result<(), BadIdentity> {
+    match is_digest(digest) {
+        true => Ok(()),
+        false => Err(BadIdentity::Digest(digest.chars().take(DIGEST_BYTES_MAX).collect())),
+    }
+}
+
+fn is_digest(digest: &str) -> bool {
+    digest.len() <= DIGEST_BYTES_MAX && digest.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
 /// Numbers equal calls, for programs that do not do it themselves.

@@ -7,7 +7,7 @@ mod identity;
 mod outcome;
 mod replay;
 
-pub use identity::{BadIdentity, CallKind, NAME_BYTES_MAX, Numbers, check_identity, digest, identity};
+pub use identity::{BadIdentity, CallKind, NAME_BYTES_MAX, Numbers, check_digest, check_identity, digest, identity};
 pub use outcome::{CallOutcome, CallRecord};
 pub use replay::{CallEffect, CallReplay, CallRequest, Difference, Key, PATIENCE, PastCall};
 

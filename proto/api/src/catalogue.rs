@@ -94,6 +94,7 @@ catalogue! {
     CREDENTIAL_LOST = "E3015" Gone "the credential of the caller was lost";
     NO_SUCH_STEP = "E3016" Invalid "the job has not recorded this step";
     STEP_IN_DOUBT = "E3017" Conflict "a step of the job is in doubt";
+    PROGRAM_TOO_LARGE = "E3018" Conflict "a durable program goes beyond a limit";
     NO_JOURNAL_ROOM = "E3020" Busy "the cluster has no room for another journal";
     UNKNOWN_RUN = "E3030" NotFound "no such chain run";
     UNKNOWN_TRACE = "E3031" NotFound "no such trace";

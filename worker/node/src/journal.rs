@@ -93,7 +93,7 @@ pub enum JournalError {
     #[error("E3017: {0}")]
     Doubt(String),
     /// A program asks for more than one job may.
-    #[error("{0}")]
+    #[error("E3018: {0}")]
     TooMuch(String),
     /// The budget does not allow a model call.
     #[error("E3203: {0}")]

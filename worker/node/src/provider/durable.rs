@@ -39,6 +39,12 @@ use crate::provider::round::caller::{Told, pass};
 /// The most calls of a program that are open at a time. A program that waits for more of them holds the rest back, or spawns jobs.
 const OPEN_MAX: usize = 1_024;
 
+/// The same, with those that the program has given up and whose functions still run.
+const LEFT_MAX: usize = 8 * OPEN_MAX;
+
+/// The most bytes that open calls ask with together.
+const ASKED_BYTES_MAX: usize = 64 << 20;
+
 /// The most calls of one job. Each of them is recorded, and read again by each attempt.
 const CALLS_MAX: usize = 100_000;
 
@@ -72,6 +78,8 @@ struct Open {
     frame: Option<Box<CallFrame>>,
     /// The program no longer waits for it.
     is_forgotten: bool,
+    /// How many bytes it keeps until its end.
+    bytes: usize,
 }
 
 /// What happens in the calls.
@@ -86,8 +94,9 @@ pub(in crate::provider) enum News {
 impl Durable {
     /// The members of a frame that begins a run, each after a comma.
     pub(in crate::provider) fn beginning(&self) -> String {
-        let seed = self.inner.seed;
-        format!(r#", "past": {}, "began_us": {}, "seed": {seed}"#, self.past.told(), self.inner.began_us)
+        let Inner { seed, began_us, value_bytes_max, .. } = &*self.inner;
+        let past = self.past.told();
+        format!(r#", "past": {past}, "began_us": {began_us}, "seed": {seed}, "value_bytes_max": {value_bytes_max}"#)
     }
 
     /// What the program is told of memory and knowledge at its beginning. It is recorded, so that each attempt is told the same.
@@ -144,6 +153,7 @@ impl Durable {
     /// Asks for a call. The error is what the program is told of one that is no call.
     fn ask(&mut self, mut frame: Box<CallFrame>) -> Result<(), CallOutcome> {
         let wrong = |text: String| CallOutcome::error("ValueError", text);
+        let too_much = |text: String| wrong(JournalError::TooMuch(text).to_string());
         let call = frame.call;
         // Also those that are refused, so that what a program is told has a bound.
         self.calls += 1;
@@ -157,8 +167,20 @@ impl Durable {
             return Err(wrong(format!("the program has an open call {call} already")));
         }
         if self.open.values().filter(|open| !open.is_forgotten).count() >= OPEN_MAX {
-            return Err(wrong(format!(
+            return Err(too_much(format!(
                 "the program waits for {OPEN_MAX} calls already; let fewer of them run at a time, or give the work to other jobs"
+            )));
+        }
+        if self.open.len() >= LEFT_MAX {
+            return Err(too_much(format!(
+                "{LEFT_MAX} steps run, most of which the program has given up; let steps end before it begins others"
+            )));
+        }
+        let bytes = frame.bytes();
+        if bytes + self.open.values().map(|open| open.bytes).sum::<usize>() > ASKED_BYTES_MAX {
+            let most = ASKED_BYTES_MAX >> 20;
+            return Err(too_much(format!(
+                "what the program's open calls ask with has more than {most} MiB together; let fewer of them run at a time"
             )));
         }
         let kind = read_kind(frame.kind.as_deref()).map_err(wrong)?;
@@ -169,11 +191,15 @@ impl Durable {
                 "the name of a call has the value of a secret in it; names are recorded and shown".to_owned(),
             ));
         }
-        let id = id.unwrap_or_else(|| {
-            let digest = frame.digest.take();
-            let digest = digest.unwrap_or_else(|| frame.args.as_ref().map_or(String::new(), atlas_durable::digest));
-            self.numbers.next(kind, &frame.name, &digest)
-        });
+        let id = match id {
+            Some(id) => id,
+            None => {
+                let digest = frame.digest.take();
+                let digest = digest.unwrap_or_else(|| frame.args.as_ref().map_or(String::new(), atlas_durable::digest));
+                atlas_durable::check_digest(&digest).map_err(|error| wrong(error.to_string()))?;
+                self.numbers.next(kind, &frame.name, &digest)
+            }
+        };
         let key = hashed(&("call", &id));
         let others = self.open.values().map(|open| &open.carried.alone);
         others.for_each(|alone| alone.store(false, Ordering::Relaxed));
@@ -185,12 +211,13 @@ impl Durable {
             (Some(args), true) => redacted(&args.to_string()),
             _ => redacted(&frame.given),
         };
+        frame.drop_arguments();
         let asked =
             CallRequest { key: Key(key.0), kind, name: frame.name.clone(), given, at: at.clone(), alone: frame.alone };
         let now = self.inner.now();
         let mut effects = self.replay.claimed(frame.claimed.min(self.past.told_count()), now);
         let carried = Carried::new(call, (kind, std::mem::take(&mut frame.name), at), (id, key), is_alone);
-        self.open.insert(call, Open { carried: Arc::new(carried), frame: Some(frame), is_forgotten: false });
+        self.open.insert(call, Open { carried: Arc::new(carried), frame: Some(frame), is_forgotten: false, bytes });
         effects.extend(self.replay.ask(call, asked, now));
         self.carry_out(effects);
         Ok(())

@@ -210,8 +210,18 @@ impl Sink {
 
     /// Sends bytes. Writes as many as the pipe accepts now.
     pub(super) fn send(&mut self, bytes: &[u8]) {
+        // A reader that is always a little behind would let it grow.
+        if self.written > self.waiting.len() / 2 {
+            self.waiting.drain(..self.written);
+            self.written = 0;
+        }
         self.waiting.extend_from_slice(bytes);
         self.flush();
+    }
+
+    /// How many bytes wait until the reader takes others.
+    pub(super) fn unsent(&self) -> usize {
+        self.waiting.len() - self.written
     }
 
     /// Closes the pipe after the waiting bytes are written.

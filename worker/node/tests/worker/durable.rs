@@ -2,6 +2,7 @@
 
 mod doubt;
 mod exec;
+mod flood;
 mod library;
 mod messages;
 mod nodejs;

@@ -57,6 +57,7 @@ CODES: dict[str, tuple[str, str, bool]] = {
     "E3015": ("the credential of the caller was lost", "gone", False),
     "E3016": ("the job has not recorded this step", "invalid", False),
     "E3017": ("a step of the job is in doubt", "conflict", False),
+    "E3018": ("a durable program goes beyond a limit", "conflict", False),
     "E3020": ("the cluster has no room for another journal", "busy", True),
     "E3030": ("no such chain run", "not_found", False),
     "E3031": ("no such trace", "not_found", False),

@@ -5,7 +5,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use atlas_durable::{CallKind, CallOutcome, CallRecord};
+use atlas_durable::{CallKind, CallOutcome, CallRecord, NAME_BYTES_MAX};
 use atlas_types::{JobId, SpawnStep, StepKey, StepKind, StepUsage, Timestamp, ToolRequest, Wait, is_hidden};
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
@@ -90,6 +90,9 @@ impl Carried {
         Self { call, kind, name, at, id, key, alone: AtomicBool::new(alone), forgotten: Notify::new() }
     }
 }
+
+/// How many characters are left of the text of an error that is too large.
+const ERROR_CHARS: usize = 10_000;
 
 /// How a wait for another job ended.
 enum Waited {
@@ -228,15 +231,16 @@ impl Inner {
         if !matches!(waited, Waited::Answered(_)) {
             self.book.cancel(call.key).await?;
         }
-        let answer = match waited {
-            Waited::Answered(answer) => answer,
+        let told = match waited {
+            Waited::Answered(answer) => told(answer)?,
             Waited::TooLong => {
                 let seconds = limit.unwrap_or_default().as_secs_f64();
-                Answer::Failed(format!("the job was not finished in {seconds} s, and is cancelled"))
+                let error = format!("the job was not finished in {seconds} s, and is cancelled");
+                CallOutcome::Value(raw_of(&json!({ "error": error, "timed_out": true })))
             }
             Waited::Forgotten => return Ok(End::Forgotten),
         };
-        self.record(call, StepKind::Child, told(answer)?).await
+        self.record(call, StepKind::Child, told).await
     }
 
     async fn tool(&self, call: &Carried, frame: CallFrame) -> Result<End, JournalError> {
@@ -312,7 +316,11 @@ impl Inner {
             CallOutcome::Value(value) => CallOutcome::Value(self.redacted(value).await),
             CallOutcome::Error(mut error) => {
                 self.secrets.redactor().json(&mut error);
-                CallOutcome::Error(error)
+                if error.to_string().len() > self.value_bytes_max {
+                    shortened_error(&error)
+                } else {
+                    CallOutcome::Error(error)
+                }
             }
         };
         let record = CallRecord::new(call.id.clone(), call.name.clone(), self.wall().0, outcome);
@@ -360,6 +368,13 @@ pub(super) fn ended(record: CallRecord) -> End {
 /// An end without a record: the call has no meaning, in each attempt.
 pub(super) fn refused(text: &str) -> End {
     End::Outcome(CallOutcome::error("ValueError", text), None)
+}
+
+/// The type of an error, and the beginning of its text.
+fn shortened_error(error: &Value) -> CallOutcome {
+    let member =
+        |name: &str, chars: usize| -> String { error[name].as_str().unwrap_or("Error").chars().take(chars).collect() };
+    CallOutcome::error(&member("type", NAME_BYTES_MAX), member("text", ERROR_CHARS) + "…")
 }
 
 fn call_fault(fault: Fault) -> Result<Fault, JournalError> {

@@ -82,6 +82,21 @@ pub(in crate::provider) struct CallFrame {
     pub(super) tool: String,
 }
 
+impl CallFrame {
+    /// How many bytes it asks with. Arguments do not count: only their digest is kept.
+    pub(super) fn bytes(&self) -> usize {
+        let question = self.question.as_ref().map_or(0, |question| question.to_string().len());
+        let input = self.input.as_deref().map_or(0, |input| input.get().len());
+        question + input + self.agent.len() + self.tool.len()
+    }
+
+    /// Drops what only told the call from others.
+    pub(super) fn drop_arguments(&mut self) {
+        (self.args, self.digest) = (None, None);
+        (self.given, self.at) = (String::new(), String::new());
+    }
+}
+
 /// How a function ended.
 #[derive(Debug, Deserialize)]
 pub(in crate::provider) struct MadeFrame {

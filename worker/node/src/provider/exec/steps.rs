@@ -30,6 +30,9 @@ const LINES_MAX: usize = 256;
 /// How many lines of a job may be no lines of ours.
 const WRONG_MAX: usize = 100;
 
+/// How much of what a program is told may wait until it reads, in addition to one result.
+const UNREAD_BYTES_MAX: usize = 64 << 20;
+
 /// The worker's side of the descriptors.
 struct Lines {
     to: Sink,
@@ -103,7 +106,8 @@ impl Lines {
                 self.read.drain(..self.begin);
                 (self.begin, self.searched, self.has_more) = (0, self.read.len(), false);
                 if self.read.len() > self.bytes_max {
-                    return Err(format!("a line to ATLAS_STEP_OUT has more than {} bytes", self.bytes_max));
+                    let text = format!("a line to ATLAS_STEP_OUT has more than {} bytes", self.bytes_max);
+                    return Err(too_much(text));
                 }
                 return Ok(wrong);
             };
@@ -129,7 +133,7 @@ impl Lines {
                     let why = format!("a line to ATLAS_STEP_OUT: {why}");
                     self.wrong += 1;
                     if self.wrong > WRONG_MAX {
-                        return Err(why);
+                        return Err(too_much(format!("more than {WRONG_MAX} lines cannot be read; {why}")));
                     }
                     // Perhaps it is half a line of a process that was killed.
                     let mut told = json!({"error": {"type": "ValueError", "text": why}});
@@ -145,8 +149,8 @@ impl Lines {
         Ok(wrong)
     }
 
-    /// Tells the program what came of a call.
-    fn tell(&mut self, called: &Called) {
+    /// Tells the program what came of a call. The error ends the job.
+    fn tell(&mut self, called: &Called) -> Result<(), String> {
         let line = called.line();
         let is_over = |call: u64| {
             let rest = line.strip_prefix(&format!(r#"{{"call":{call},"#));
@@ -154,7 +158,18 @@ impl Lines {
         };
         self.single = self.single.filter(|call| !is_over(*call));
         self.to.send(line.as_bytes());
+        if self.to.unsent() > self.bytes_max + UNREAD_BYTES_MAX {
+            let unread = self.to.unsent() >> 20;
+            return Err(too_much(format!(
+                "the program does not read ATLAS_STEP_IN, where {unread} MiB wait for it; let it read what came of its calls"
+            )));
+        }
+        Ok(())
     }
+}
+
+fn too_much(text: String) -> String {
+    JournalError::TooMuch(text).to_string()
 }
 
 impl Ready for Lines {
@@ -214,7 +229,12 @@ impl Exec {
                 news = durable.next() => {
                     match news {
                         News::Told(told) => pass(control, told).await,
-                        News::Called(called) => lines.tell(&called),
+                        News::Called(called) => {
+                            if let Err(why) = lines.tell(&called) {
+                                process.tree.kill().await;
+                                return Execution::failed(FailureKind::Agent, why);
+                            }
+                        }
                         // The order to stop is on its way.
                         News::Failed(JournalError::Stopped) => {}
                         News::Failed(error) => {

@@ -75,7 +75,7 @@ async fn a_line_that_is_none_is_an_error_and_many_of_them_end_the_job() {
     let mut scene = Scene::set(&shell(script, "  durable: true\n")).await;
     let only = scene.attempt(1);
     let error = scene.run(&only).await.error();
-    assert!(error.starts_with("a line to ATLAS_STEP_OUT: "), "{error}");
+    assert!(error.starts_with("E3018: ") && error.contains("a line to ATLAS_STEP_OUT: "), "{error}");
     scene.shutdown().await;
 }
 
