@@ -3,7 +3,7 @@
 // Frames go over two descriptors of their own: four bytes of length, most significant first, then JSON. What the agent prints goes to
 // stdout and stderr, which the worker reads as log lines, so that no print can break the framing.
 //
-//   worker: start {contract, directory}   run {number, input, context, past?, began_us?, seed?}   spawned {call, data | error | refused}
+//   worker: start {contract, directory}   run {number, input, context, past?, began_us?, seed?, value_bytes_max?}   spawned {call, data | error | refused}
 //           called {call, value | error | make | stop, at_us}   leave {number}   shutdown
 //   host:   ready   failed {stage, error}   result {number, output, claimed?, execution_metadata?}   error {number, error, execution_metadata?}
 //           log {level, text}   progress {text}   delta {number, step, try, text}   left {number}   stopped

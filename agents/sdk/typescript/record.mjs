@@ -13,6 +13,7 @@ import { canonical, digest, encode } from "./plain.mjs";
 // The worker cuts it for people, after it has removed secrets.
 const GIVEN_CHARS_MAX = 1000;
 const NAME_CHARS_MAX = 128;
+const TEXT_CHARS_MAX = 10_000; // of an error
 // Calls that the worker has at a time; it refuses more than 1024. Others wait here, in their order.
 const SENT_MAX = 1000;
 // Turns of the loop between two ends, if the program never waits.
@@ -47,6 +48,7 @@ export class Record {
   #running = 0; // functions of steps
   #nowUs;
   #seed;
+  #valueBytesMax;
   #draws = 0;
   #isOver = false;
 
@@ -61,6 +63,7 @@ export class Record {
     this.#past = frame.past ?? [];
     this.#nowUs = frame.began_us ?? 0;
     this.#seed = String(frame.seed ?? frame.context?.job_id ?? "");
+    this.#valueBytesMax = frame.value_bytes_max ?? 8 << 20;
   }
 
   /** The run has ended or parked: nothing of it goes on. */
@@ -237,7 +240,7 @@ export class Record {
       const found = await inStep.run(store, () => (looks ? call.reconcile : call.run)(info));
       const isUndone = looks && found === DID_NOT_HAPPEN;
       if (isUndone) call.isBegun = false;
-      const end = isUndone ? '"reconciled":"did_not"' : `"value":${encode(found ?? null, `the result of step "${call.name}"`)}`;
+      const end = isUndone ? '"reconciled":"did_not"' : `"value":${this.#value(call, found ?? null)}`;
       text = `${JSON.stringify(made).slice(0, -1)},${end}}`;
     } catch (error) {
       if (looks) this.#undecided(frame.call, call, error);
@@ -245,6 +248,14 @@ export class Record {
     }
     this.#running -= 1;
     if (text !== undefined && !this.#isOver) this.#channel.sendText(text);
+  }
+
+  /** The JSON text of what a step returned. A text that is too large would not reach the worker. */
+  #value(call, found) {
+    const text = encode(found, `the result of step "${call.name}"`);
+    const [bytes, most] = [Buffer.byteLength(text), this.#valueBytesMax];
+    if (bytes <= most) return text;
+    throw new CallError(`the result of the step '${call.name}' has ${bytes} bytes, more than ${most}; keep it elsewhere, and return where it is`);
   }
 
   /** It is not known whether a step happened, so the run cannot go on. Nothing is recorded; a later attempt looks again. */
@@ -259,7 +270,7 @@ export class Record {
   /** What is recorded of an error; the job's log has all of it. */
   #error(call, error) {
     if (!this.#isOver) console.error(error);
-    const end = { type: typeOf(error), text: textOf(error) };
+    const end = { type: typeOf(error), text: shortened(textOf(error), TEXT_CHARS_MAX) };
     // Decided now, so that a replay decides the same.
     return call.run.isFinal(error) ? { ...end, retry: false } : end;
   }
@@ -273,5 +284,9 @@ function failure(kind, name, { type, text, retry }) {
 }
 
 function short(text) {
-  return (text.length > GIVEN_CHARS_MAX ? `${text.slice(0, GIVEN_CHARS_MAX - 1)}…` : text).toWellFormed();
+  return shortened(text, GIVEN_CHARS_MAX).toWellFormed();
+}
+
+function shortened(text, most) {
+  return text.length > most ? `${text.slice(0, most - 1)}…`.toWellFormed() : text;
 }

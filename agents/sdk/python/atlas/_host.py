@@ -4,7 +4,7 @@ Frames go over two descriptors of their own: four bytes of length, most signific
 goes to stdout and stderr, which the worker reads as log lines, so that no print can break the framing.
 
     worker: start {contract, directory, model | no_model}   run {number, input, context}   spawned {call, data | error | refused}   shutdown
-            to durable agents: run also with {past?, began_us?, seed?}   called {call, value | error | make | stop}   leave {number}
+            to durable agents: run also with {past?, began_us?, seed?, value_bytes_max?}   called {call, value | error | make | stop}   leave {number}
     host:   ready   failed {stage, error}   result {number, output, execution_metadata?, keeps?, claimed?}
             error {number, error, execution_metadata?, keeps?}   log {level, text}   progress {text}   stopped
             spawn {number, call, agent, skill, input, priority, timeout}   leave {number, call}   tool {number, call, tool, input}

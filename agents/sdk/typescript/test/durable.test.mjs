@@ -364,3 +364,23 @@ test("children, tools and models of durable agents are calls", async () => {
 function attemptWith(ledger, worker, options) {
   return ledger.attempt(worker, {}, { ...options, context: { spawn_allowed: true, tools: ["t"], model: "m" } });
 }
+
+test("what is too large is an error of its step", async () => {
+  const { end } = await replayed(`
+    const wide = "ü".repeat(40_000);
+    export default agent(async (_, ctx) => {
+      const said = [];
+      for (const make of [() => wide, () => wide + wide, () => { throw new TypeError("x".repeat(100_000)); }]) {
+        try {
+          said.push((await ctx.step("large", make)).length);
+        } catch (error) {
+          said.push([error.type, error.text.slice(0, 70), error.text.length]);
+        }
+      }
+      return { said };
+    });`);
+  const [length, large, thrown] = end.output.said;
+  assert.equal(length, 40_000);
+  assert.deepEqual(large.slice(0, 2), ["CallError", "the result of the step 'large' has 160002 bytes, more than 100000; kee"]);
+  assert.deepEqual([thrown[0], thrown[2]], ["TypeError", 10_000]);
+});

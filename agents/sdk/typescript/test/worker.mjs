@@ -96,7 +96,7 @@ export class Ledger {
     this.#held = [];
     this.#open = new Map();
     const from = worker.frames.length;
-    const sent = { past: past ? this.#alone() : [], began_us: 1_700_000_000_000_000, seed: "7" };
+    const sent = { past: past ? this.#alone() : [], began_us: 1_700_000_000_000_000, seed: "7", value_bytes_max: 100_000 };
     const number = worker.begin(input, { durable: true, ...context }, sent);
     let at = from;
     let end;

@@ -17,7 +17,11 @@ from atlas._durable.retry import Retry, seconds
 from atlas._durable.words import DID_NOT_HAPPEN, Message, NestedStep, StepFailed, Stopped
 
 EFFECTS = ("pure", "idempotent", "once")
+TEXT_CHARS_MAX = 10_000  # of an error
 LONGEST_US = 366 * 100 * 24 * 3600 * 1_000_000
+
+# As the channel writes it.
+_encode = json.JSONEncoder(allow_nan=False, separators=(",", ":")).encode
 
 _step = contextvars.ContextVar("atlas_step", default=None)
 
@@ -93,7 +97,7 @@ class Calls:
             finally:
                 _step.reset(token)
             self._check_fork(raised)
-            result = _result(name, retry, looks, raised, value if raised is None else None)
+            result = _result(name, retry, looks, raised, value if raised is None else None, call.run.value_bytes_max)
             if looks and "error" in result:
                 # Nothing is recorded, and a later attempt looks again. The program must not: it would make a step that has perhaps happened.
                 text = f"whether step '{name}' happened could not be found out: {result['error']['type']}: {result['error']['text']}"
@@ -292,33 +296,38 @@ class _Late:
 
     def ended(self, call, running):
         """The step's thread ended after the program stopped waiting; its end is recorded all the same."""
-        result = self._result(running)
+        result = self._result(running, call.run.value_bytes_max)
         if result is None or self._looks and "error" in result:
             call.run.forget(call.number, over=True)
         else:
             call.run.made(call.number, result, None)
 
-    def _result(self, running):
+    def _result(self, running, most):
         error = asyncio.CancelledError() if running.cancelled() else running.exception()
         if error is not None:
-            return _result(self._name, self._retry, self._looks, error, None) if isinstance(error, Exception) else None
+            return _result(self._name, self._retry, self._looks, error, None, most) if isinstance(error, Exception) else None
         value = running.result()
         if inspect.isawaitable(value):  # that nobody will await
             if inspect.iscoroutine(value):
                 value.close()
             return None
-        return _result(self._name, self._retry, self._looks, None, value)
+        return _result(self._name, self._retry, self._looks, None, value, most)
 
 
-def _result(name, retry, looks, error, value):
-    """The end of a function as the worker records it. One that `looks` may have found that the step did not happen."""
+def _result(name, retry, looks, error, value, most):
+    """The end of a function as the worker records it, with a result of at most so many bytes. One that `looks` may have found that the step did
+    not happen."""
     if looks and value is DID_NOT_HAPPEN:
         return {"reconciled": "did_not"}
     if error is None:
         try:
-            if "\\ud" in json.dumps(value, allow_nan=False):
+            text = _encode(value)
+            if "\\ud" in text:
                 json.dumps(value, ensure_ascii=False).encode()
-            return {"value": value}
+            if len(text) <= most:
+                return {"value": value}
+            text = f"the result of the step '{name}' has {len(text)} bytes, more than {most}; keep it elsewhere, and return where it is"
+            return {"error": {"type": "ValueError", "text": _sound(text), "retry": False}}
         except (TypeError, ValueError, RecursionError) as why:  # half of a surrogate pair is a ValueError as well
             text = f"step '{name}' returned what JSON cannot represent ({why}); return dictionaries, lists, texts and numbers"
             return {"error": {"type": "TypeError", "text": _sound(text), "retry": False}}
@@ -326,7 +335,7 @@ def _result(name, retry, looks, error, value):
         text = str(error)
     except Exception:
         text = ""
-    described = {"type": type(error).__name__, "text": _sound(text)}
+    described = {"type": type(error).__name__, "text": _sound(text if len(text) <= TEXT_CHARS_MAX else text[: TEXT_CHARS_MAX - 1] + "…")}
     return {"error": described if isinstance(error, retry.on) else {**described, "retry": False}}
 
 

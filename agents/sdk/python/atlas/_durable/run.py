@@ -33,6 +33,7 @@ class Run:
         self.now_us = int(frame.get("began_us") or 0)
         # From the record and not from the id of the job: a job that resumes another one has its record, and another id.
         self.key = hashlib.sha256(f"{self.seed}:{self.now_us}".encode()).hexdigest()[:32]
+        self.value_bytes_max = frame.get("value_bytes_max", 8 << 20)
         self.strict = frame["context"].get("replay") == "strict"
         self.ended = False
         self._send = send

@@ -79,6 +79,18 @@ class Agent(AgentBase):
         except StepFailed as error:
             return {"error": str(error)}
 
+    async def too_large(self, context):
+        def raises():
+            raise ValueError("x" * 100_000)
+
+        texts = []
+        for function in (lambda: "x" * 1_001, lambda: "x" * 998, lambda: "ü" * 200, raises):
+            try:
+                texts.append(len(await context.step("large", function)))
+            except StepFailed as error:
+                texts.append([error.type, error.text[:61], len(error.text)])
+        return {"texts": texts}
+
     async def nested(self, context):
         def outer():
             return double(1)

@@ -103,11 +103,11 @@ class Replays(unittest.TestCase):
 class Rules(unittest.TestCase):
     """One job, call by call."""
 
-    def begin(self, use, folder=FOLDER, **contract):
+    def begin(self, use, folder=FOLDER, beginning=None, **contract):
         context = {"replay": contract["replay"]} if "replay" in contract else {}
         host = Host(folder, **contract)
         self.addCleanup(host.close)
-        return Worker(host, {"use": use}, **context)
+        return Worker(host, {"use": use}, beginning=beginning, **context)
 
     def test_the_first_of_several_is_the_first_again(self):
         for first, second in ((0, 1), (1, 0)):
@@ -190,6 +190,13 @@ class Rules(unittest.TestCase):
         self.assertIn("step 'set' returned", end["error"]["text"])
         job.answer(call, **end)
         self.assertIn("step 'set' failed: TypeError", job.end()["output"]["error"])
+
+    def test_what_is_too_large_is_an_error_of_its_step(self):
+        job = self.begin("too_large", beginning={"value_bytes_max": 1_000})
+        value, text, escaped, raised = job.finish()["output"]["texts"]
+        self.assertEqual(value[:2], ["ValueError", "the result of the step 'large' has 1003 bytes, more than 1000"])
+        self.assertEqual((text, escaped[1][:46]), (998, "the result of the step 'large' has 1202 bytes,"))
+        self.assertEqual((raised[0], raised[2]), ("ValueError", 10_000))
 
     def test_steps_do_not_nest(self):
         job = self.begin("nested")

@@ -104,13 +104,14 @@ class Host:
 class Worker:
     """One job. `record` is its journal: `[id, outcome, at_us, alone]` in the order of the ends."""
 
-    def __init__(self, host, given, sends_past=True, **context):
+    def __init__(self, host, given, sends_past=True, beginning=None, **context):
         self.record = []
         self.sends_past = sends_past
         self.runs = 0
         self.effects = []  # functions that ran: the ids of their calls
         self.answers = {}  # values of calls that are no steps, by kind or by `kind:name`
         self.clock = 1_700_000_000_000_000
+        self._beginning = beginning or {}  # more members of the frame that begins a run
         self._given, self._context = given, {"job_id": "job-1", "model": "mock", "durable": True, **context}
         self.start_on(host)
 
@@ -131,7 +132,7 @@ class Worker:
             past.append(entry[:3])
         run = {"type": "run", "number": 100 + self.runs, "input": self._given, "context": self._context, "began_us": 1_600_000_000_000_000}
         self._past = len(past)
-        host.send({**run, **({"past": past} if past else {})})
+        host.send({**run, **self._beginning, **({"past": past} if past else {})})
 
     # Call by call.
 
