@@ -224,7 +224,7 @@ fn end(options: &Options, value: &Value) -> Result<End, Failure> {
     if options.spawn.is_some() {
         let why = [&value["error"], &value["refused"]].into_iter().find(|why| !why.is_null());
         return Ok(match why {
-            Some(why) if options.timeout.is_some() && was_too_long(why) => End::TimedOut,
+            Some(_) if value["timed_out"] == true => End::TimedOut,
             Some(why) => {
                 let why = why.as_str().map_or_else(|| why.to_string(), str::to_owned);
                 End::Failed { error: why, code: Exit::JobFailed as u8, printed: Vec::new() }
@@ -241,12 +241,6 @@ fn end(options: &Options, value: &Value) -> Result<End, Failure> {
     // A text is printed as it is, for scripts.
     let said = if options.receive.is_some() { &value["body"] } else { value };
     Ok(End::Printed(said.as_str().map_or_else(|| json_line(said), |text| format!("{text}\n").into_bytes())))
-}
-
-/// Whether a job was not finished within the time of its call, in the words of the worker.
-fn was_too_long(why: &Value) -> bool {
-    why.as_str()
-        .is_some_and(|why| why.starts_with("the job was not finished in ") && why.ends_with(" s, and is cancelled"))
 }
 
 fn json_line(value: &Value) -> Vec<u8> {

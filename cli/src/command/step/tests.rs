@@ -200,8 +200,12 @@ fn waits_say_what_they_wait_for_and_print_what_came() {
     assert_eq!(text(answered(&["--receive", "go"], message.clone())), "{\"n\":1}\n");
     assert_eq!(text(answered(&["--receive", "go", "--json"], message.clone())), format!("{message}\n"));
     assert_eq!(text(answered(&["--spawn", "a"], json!({"data": {"n": 1}}))), "{\"n\":1}\n");
-    let late = json!({"error": "the job was not finished in 1 s, and is cancelled"});
+    let words = "the job was not finished in 1 s, and is cancelled";
+    let late = json!({"error": words, "timed_out": true});
     assert_eq!(answered(&["--spawn", "a", "--timeout", "1"], late).ok(), Some(End::TimedOut));
+    // The same words of a job that failed.
+    let failed = End::Failed { error: words.to_owned(), code: 10, printed: Vec::new() };
+    assert_eq!(answered(&["--spawn", "a", "--timeout", "1"], json!({"error": words})).ok(), Some(failed));
     let failed = End::Failed { error: "no such agent".to_owned(), code: 10, printed: Vec::new() };
     assert_eq!(answered(&["--spawn", "a"], json!({"refused": "no such agent"})).ok(), Some(failed));
 }
