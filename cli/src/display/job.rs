@@ -33,6 +33,9 @@ pub(crate) trait JobDisplay {
     /// From submission to the latest grant.
     fn queued_ms(&self) -> f64;
 
+    /// `2 of 3`: the attempts that count, and how many may. One that ended because the job was parked does not count: the job goes on in it.
+    fn attempts(&self) -> String;
+
     /// The model that answered it, if one did. Prepared answers say so.
     fn model(&self) -> Option<&str>;
 
@@ -92,6 +95,12 @@ impl JobDisplay for Job {
         (self.started_at - self.created_at) * 1000.0
     }
 
+    fn attempts(&self) -> String {
+        let counted = self.attempt.saturating_sub(self.parks);
+        let begun = if self.reason == "parked" { counted + 1 } else { counted };
+        format!("{} of {}", begun.max(1), self.max_attempts)
+    }
+
     fn model(&self) -> Option<&str> {
         let model = self.metadata.get("_trace_model").and_then(Value::as_str).filter(|model| !model.is_empty())?;
         Some(if model == "mock" { "mock (no model configured)" } else { model })
@@ -134,5 +143,25 @@ impl RouteDisplay for JobRoute {
             ("", _) => format!("{action} by the orchestrator"),
             (rule, _) => format!("{action} by the rule \"{rule}\""),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parks_are_no_attempts() {
+        for (attempt, parks, reason, expected) in [
+            (1, 0, "running", "1 of 3"),
+            (1, 1, "parked", "1 of 3"),
+            (3, 2, "running", "1 of 3"),
+            (2, 0, "lost", "2 of 3"),
+            (3, 1, "running", "2 of 3"),
+            (3, 2, "parked", "2 of 3"),
+        ] {
+            let job = Job { attempt, parks, reason: reason.to_owned(), max_attempts: 3, ..Job::default() };
+            assert_eq!(job.attempts(), expected, "{attempt} {parks} {reason}");
+        }
     }
 }

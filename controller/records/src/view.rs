@@ -148,6 +148,9 @@ impl Shown {
         text(out, ",\"digest\":", &job.pin.as_ref().map(|pin| pin.digest.to_string()).unwrap_or_default());
         number(out, ",\"log\":", job.submitted_seq.0);
         number(out, ",\"attempt\":", u64::from(job.attempt.0));
+        if job.parks > 0 {
+            number(out, ",\"parks\":", u64::from(job.parks));
+        }
         number(out, ",\"max_attempts\":", job.spec.as_ref().map_or(0, |spec| u64::from(spec.max_attempts)));
         text(out, ",\"node\":", job.node.as_ref().map_or("", |node| node.as_str()));
         if let Some(lease) = &job.lease {

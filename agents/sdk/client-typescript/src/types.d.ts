@@ -170,6 +170,8 @@ export interface Job {
   log?: number;
   /** number of the latest attempt; with `view=full` */
   attempt?: number;
+  /** attempts that ended because the job was parked, which do not count; with `view=full`, if there were any */
+  parks?: number;
   /** maximum number of attempts; with `view=full` */
   max_attempts?: number;
   /** the node; with `view=full` */

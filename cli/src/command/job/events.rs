@@ -111,7 +111,7 @@ pub(crate) fn line(event: &JobChange) -> String {
         }
         Happening::Leased if job.node.is_empty() => return String::new(),
         Happening::Leased => format!("{}, attempt {}", job.node, job.attempt),
-        Happening::Started => format!("attempt {} of {}", job.attempt, job.max_attempts),
+        Happening::Started => format!("attempt {}", job.attempts()),
         Happening::Ended => {
             let output = job.output_data.as_ref().filter(|_| job.status == "completed").map(|output| {
                 line("output", &format!("{}, contract ok", words::bytes(output.to_string().len() as u64)))

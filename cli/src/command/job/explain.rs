@@ -121,7 +121,7 @@ fn standing(job: &Job, explained: &Explanation, now: f64) -> String {
         "running" => {
             let mut text = head(&format!("running {}", since(job.started_at)));
             text += &if job.run.is_empty() {
-                format!("  where        {} · attempt {} of {}\n", job.node, job.attempt, job.max_attempts)
+                format!("  where        {} · attempt {}\n", job.node, job.attempts())
             } else {
                 format!("  carried      by {}\n", job.run)
             };

@@ -112,7 +112,7 @@ const COLUMNS: [Column<Job>; 13] = [
 
 /// The column is empty for a job that was never leased.
 fn attempt(job: &Job, _: &Look) -> String {
-    if job.attempt == 0 { String::new() } else { format!("{} of {}", job.attempt, job.max_attempts) }
+    if job.attempt == 0 { String::new() } else { job.attempts() }
 }
 
 pub(crate) async fn run(context: &Context, options: &Listing) -> Result<Exit, Failure> {

@@ -82,7 +82,7 @@ fn head(job: &Job) -> String {
     if !job.node.is_empty() {
         let slot =
             if job.warm { "warm".to_owned() } else { format!("cold start {}", words::milliseconds(job.warmup_ms)) };
-        text += &format!("  where      {} · {slot} · attempt {} of {}\n", job.node, job.attempt, job.max_attempts);
+        text += &format!("  where      {} · {slot} · attempt {}\n", job.node, job.attempts());
     }
     if !job.run.is_empty() {
         text += &format!("  carried    by {}\n", job.run);

@@ -69,6 +69,9 @@ pub struct Job {
     /// number of the latest attempt; with `view=full`
     #[serde(skip_serializing_if = "is_default")]
     pub attempt: u64,
+    /// attempts that ended because the job was parked, which do not count; with `view=full`, if there were any
+    #[serde(skip_serializing_if = "is_default")]
+    pub parks: u64,
     /// maximum number of attempts; with `view=full`
     #[serde(skip_serializing_if = "is_default")]
     pub max_attempts: u64,

@@ -252,6 +252,8 @@ class Job(_Job, total=False):
     log: int
     #: number of the latest attempt; with `view=full`
     attempt: int
+    #: attempts that ended because the job was parked, which do not count; with `view=full`, if there were any
+    parks: int
     #: maximum number of attempts; with `view=full`
     max_attempts: int
     #: the node; with `view=full`
