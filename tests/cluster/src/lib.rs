@@ -62,6 +62,8 @@ mod disk_full;
 #[cfg(test)]
 mod drain;
 #[cfg(test)]
+mod durable_faults;
+#[cfg(test)]
 mod erasure;
 #[cfg(test)]
 mod exact;
