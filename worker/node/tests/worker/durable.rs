@@ -2,8 +2,8 @@
 
 mod doubt;
 mod exec;
-mod flood;
 mod library;
+mod flood;
 mod messages;
 mod nodejs;
 mod parked;
