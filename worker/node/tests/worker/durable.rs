@@ -2,8 +2,8 @@
 
 mod doubt;
 mod exec;
-mod library;
 mod flood;
+mod library;
 mod messages;
 mod nodejs;
 mod parked;
