@@ -10,6 +10,7 @@ mod cluster;
 mod commit;
 mod compose;
 mod decision;
+mod durable;
 mod etcd;
 mod events;
 mod failover;
@@ -46,7 +47,7 @@ use atlas_heap as _;
 
 /// Every benchmark with its name, in the order of execution. The limits come first, because other benchmarks are
 /// compared with them.
-const BENCHMARKS: [(&str, Benchmark); 24] = [
+const BENCHMARKS: [(&str, Benchmark); 25] = [
     ("limits", limits::run),
     ("log", log::run),
     ("commit", commit::run),
@@ -60,6 +61,7 @@ const BENCHMARKS: [(&str, Benchmark); 24] = [
     ("llm", llm::run),
     ("agents", agents::run),
     ("graphs", graphs::run),
+    ("durable", durable::run),
     ("sandbox", sandbox::run),
     ("decision", decision::run),
     ("start", process::start),
