@@ -19,7 +19,7 @@ const TRIES: usize = 32;
 
 /// Which entries are wanted.
 #[derive(Debug, Clone, Default)]
-pub struct Wanted {
+pub struct KnowledgeFilter {
     /// Compared without case with the content and the tags; empty for all.
     pub text: String,
     /// Only those of this domain; none for all.
@@ -57,7 +57,7 @@ impl Library {
     pub async fn search(
         &self,
         caller: &Caller,
-        wanted: &Wanted,
+        wanted: &KnowledgeFilter,
         acl: &Acl,
         limit: usize,
         consistency: Consistency,

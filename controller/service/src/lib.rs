@@ -59,7 +59,7 @@ pub use atlas_jobs::{
     BearerRefused, Bearers, Decision, ForkRequest, NewMessage, Recipient, RetryRequest, Set, Submission, Submitted,
 };
 pub use atlas_knowledge::{Acl, SEARCH_LIMIT};
-pub use atlas_library::knowledge::{KnowledgeError, Wanted, unknown_entry};
+pub use atlas_library::knowledge::{KnowledgeError, KnowledgeFilter, unknown_entry};
 pub use atlas_library::{Library, MemoryScope, ScopeError, WriteKey};
 pub use atlas_lines::{LiveLines, LogLine, LogOutput, LogReader, Piece, Streams};
 pub use atlas_platform::{ModelLimits, NodeAction, Stats, Transition, WorkFilter};

@@ -2,7 +2,7 @@
 
 use atlas_api::LIMIT_MAX;
 use atlas_api::types::{Deletion, KnowledgeChange, KnowledgeDraft, MemoryChange};
-use atlas_service::{Acl, Caller, KnowledgeError, MemoryScope, Wanted, WriteKey, unknown_entry};
+use atlas_service::{Acl, Caller, KnowledgeError, KnowledgeFilter, MemoryScope, WriteKey, unknown_entry};
 use http::StatusCode;
 
 use super::HttpDoor;
@@ -49,7 +49,7 @@ pub(crate) async fn clear_memory(door: &HttpDoor, caller: &Caller, request: &Req
 pub(crate) async fn search(door: &HttpDoor, caller: &Caller, request: &Request) -> Answer {
     let query = request.query();
     let tags = query.filled("tags").unwrap_or_default();
-    let wanted = Wanted {
+    let wanted = KnowledgeFilter {
         text: query.get("q").unwrap_or_default(),
         domain: query.filled("domain"),
         tags: tags.split(',').filter(|tag| !tag.is_empty()).map(str::to_owned).collect(),

@@ -4,7 +4,9 @@
 use atlas_api::types::{KnowledgeChange, KnowledgeDraft};
 use atlas_contract::Knowledge;
 use atlas_knowledge::{Acl, ProtectedDomains, SEARCH_LIMIT, memory};
-use atlas_library::{Library, MemoryScope, WriteKey, WritingJob, knowledge::KnowledgeError, knowledge::Wanted};
+use atlas_library::{
+    Library, MemoryScope, WriteKey, WritingJob, knowledge::KnowledgeError, knowledge::KnowledgeFilter,
+};
 use atlas_registry::KnownContract;
 use atlas_types::{Job, StepKey};
 use serde_json::{Map, Value, json};
@@ -114,7 +116,7 @@ async fn search(library: &Library, call: &Call<'_>, acl: &Acl) -> Result<Value, 
         words.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
     };
     let domain = call.text("domain");
-    let wanted = Wanted {
+    let wanted = KnowledgeFilter {
         text: call.text("query").to_owned(),
         domain: (!domain.is_empty()).then(|| domain.to_owned()),
         tags: words("tags"),
