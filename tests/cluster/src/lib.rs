@@ -168,6 +168,8 @@ mod sessions;
 #[cfg(test)]
 mod sign_in;
 #[cfg(test)]
+mod shared_memory;
+#[cfg(test)]
 mod skills;
 #[cfg(test)]
 mod small;
