@@ -194,6 +194,18 @@ impl Exec {
             Ok(durable) => durable,
             Err(fault) => return Execution::fault(&fault),
         };
+        let library = Library::of(work, &self.shared);
+        let known = tokio::select! {
+            biased;
+            () = stopped(mailbox) => return Execution::stopped(),
+            () = env.clock.sleep(limit.as_duration()) => return Execution::timed_out(limit),
+            known = durable.known(&library, &work.input) => known,
+        };
+        let known = match known {
+            Ok(Ok(known)) => known,
+            Ok(Err(refused)) => return Execution::from(refused),
+            Err(error) => return Execution::fault(&error.into()),
+        };
         let output_bytes_max = self.shared.settings.output_bytes_max;
         let (mut lines, ends) = match Lines::new(output_bytes_max + LINE_BYTES_EXTRA) {
             Ok(made) => made,
@@ -209,18 +221,6 @@ impl Exec {
         control.sandbox = process.tree.confined().map(str::to_owned);
         process.stdin.send(&document(work, &known));
         process.stdin.finish();
-        let library = Library::of(work, &self.shared);
-        let known = tokio::select! {
-            biased;
-            () = stopped(mailbox) => return Execution::stopped(),
-            () = env.clock.sleep(limit.as_duration()) => return Execution::timed_out(limit),
-            known = durable.known(&library, &work.input) => known,
-        };
-        let known = match known {
-            Ok(Ok(known)) => known,
-            Ok(Err(refused)) => return Execution::from(refused),
-            Err(error) => return Execution::fault(&error.into()),
-        };
         let execution = loop {
             let Process { tree, stdin, stdout, stderr, .. } = &mut process;
             let woken = tokio::select! {
