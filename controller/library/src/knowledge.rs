@@ -122,7 +122,7 @@ impl Library {
             tags: draft.tags,
             metadata: draft.metadata,
         };
-        let entry = Entry::new(draft, &self.now(), key.number()).map_err(refused)?;
+        let entry = Entry::new(draft, &self.now(), key.number()).map_err(|error| refused(&error))?;
         let id = entry.id.to_string();
         let mut may = vec![entry.domain.to_string()];
         let expect = if is_named {
@@ -164,7 +164,7 @@ impl Library {
                 // Who may not read it does not learn that it is there.
                 return if acl.reads(&domain) { Err(KnowledgeError::Domain(domain)) } else { Ok(None) };
             }
-            let entry = stored.entry.changed(change.clone(), &self.now()).map_err(refused)?;
+            let entry = stored.entry.changed(change.clone(), &self.now()).map_err(|error| refused(&error))?;
             match self.put_entry(caller, &entry, Expect::Revision(stored.object.revision), job).await {
                 Ok(()) => return Ok(Some(self.read_back(caller, id).await?)),
                 Err(Error::ObjectChanged { .. }) => {}
@@ -229,9 +229,9 @@ pub fn unknown_entry(id: &str) -> Error {
     Error::UnknownObject(format!("no such entry: \"{}\"", id.chars().take(255).collect::<String>()))
 }
 
-fn refused(error: atlas_knowledge::EntryError) -> Error {
+fn refused(error: &atlas_knowledge::EntryError) -> Error {
     let mut text = error.to_string();
-    if let Some(source) = std::error::Error::source(&error) {
+    if let Some(source) = std::error::Error::source(error) {
         text = format!("{text}: {source}");
     }
     Error::Malformed(text)

@@ -109,7 +109,13 @@ mod tests {
                 r#"{"content":"a","domain":"a","metadata":"{\"x\":0.5}"}"#,
                 r#"{"content":"a","domain":"a","metadata":"[]"}"#,
             ],
-            &expect![[r#""#]],
+            &expect![[r#"
+                ok {"content":"a","domain":"general"}
+                ! `spec.domain` is not a word of letters, digits, ".", "_" and "-" that begins with a letter or a digit
+                ! `spec.domain` is not a word of letters, digits, ".", "_" and "-" that begins with a letter or a digit
+                ok {"content":"a","domain":"a","metadata":"{\"x\":0.5}"}
+                ! `spec.metadata` is not a JSON object
+            "#]],
         );
     }
 }

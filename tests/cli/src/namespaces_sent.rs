@@ -86,7 +86,7 @@ const ASK: &[&str] = &[
     "knowledge update x y",
     "knowledge delete x",
     "knowledge domains",
-    "knowledge import .",
+    "knowledge import facts",
     "knowledge export out",
     "graph run x",
     "graph history job-1",
@@ -300,6 +300,8 @@ fn every_verb_sends_the_namespace() {
     let folder = tempfile::tempdir().expect("a folder");
     write_agent(folder.path(), &HELLO);
     std::fs::write(folder.path().join("value"), "x").expect("written");
+    std::fs::create_dir_all(folder.path().join("facts/general")).expect("a folder");
+    std::fs::write(folder.path().join("facts/general/a.md"), "x").expect("written");
     std::fs::write(folder.path().join("cases"), "{\"input\": {}}\n").expect("written");
     let (server, asked) = recording();
     let mut wrong = Vec::new();

@@ -57,6 +57,7 @@ export const CODES = {
   E3015: ["the credential of the caller was lost", "gone", false],
   E3016: ["the job has not recorded this step", "invalid", false],
   E3017: ["a step of the job is in doubt", "conflict", false],
+  E3018: ["a durable program goes beyond a limit", "conflict", false],
   E3020: ["the cluster has no room for another journal", "busy", true],
   E3030: ["no such chain run", "not_found", false],
   E3031: ["no such trace", "not_found", false],

@@ -1038,6 +1038,127 @@ export class Operations extends Calls {
       namespace?: string;
     },
   ): Promise<t.McpServers>;
+  /** The text of a shared memory. Needs the right `objects.read`. */
+  getMemory(
+    options?: CallOptions & {
+      /** whose memory: `namespace`, `agent:NAME`, `user:NAME` or `conversation:ID` */
+      scope?: string;
+      /** `stale` answers from the state of this controller, without asking the others */
+      consistency?: "stale" | "linearizable";
+      /** the namespace; defaults to `default` */
+      namespace?: string;
+    },
+  ): Promise<t.Memory>;
+  /** Appends a line to a shared memory, or replaces its text. Needs the right `objects.write`. */
+  writeMemory(
+    body: t.MemoryChange,
+    options?: CallOptions & {
+      /** up to 255 characters; a repeat with the same key gets the first answer */
+      idempotencyKey?: string;
+      /** the namespace; defaults to `default` */
+      namespace?: string;
+    },
+  ): Promise<t.Memory>;
+  /** Removes a shared memory with its history. Needs the right `objects.write`. */
+  clearMemory(
+    options?: CallOptions & {
+      /** whose memory: `namespace`, `agent:NAME`, `user:NAME` or `conversation:ID` */
+      scope?: string;
+      /** the namespace; defaults to `default` */
+      namespace?: string;
+    },
+  ): Promise<t.Deleted>;
+  /** What was written to a shared memory and by whom, the oldest first; also the latest that was replaced. Needs the right `objects.read`. */
+  listMemoryEntries(
+    options?: CallOptions & {
+      /** whose memory: `namespace`, `agent:NAME`, `user:NAME` or `conversation:ID` */
+      scope?: string;
+      /** `stale` answers from the state of this controller, without asking the others */
+      consistency?: "stale" | "linearizable";
+      /** the namespace; defaults to `default` */
+      namespace?: string;
+    },
+  ): Promise<Array<t.MemoryEntry>>;
+  /** The entries that contain a text, by domain and id. Needs the right `objects.read`. */
+  searchKnowledge(
+    options?: CallOptions & {
+      /** compared without case with content and tags; all entries if it is empty */
+      q?: string;
+      /** only entries of this domain */
+      domain?: string;
+      /** only entries with one of these tags, with commas between them */
+      tags?: string;
+      /** maximum number, 1 to 1000; 50 if it is not a number */
+      limit?: number;
+      /** `stale` answers from the state of this controller, without asking the others */
+      consistency?: "stale" | "linearizable";
+      /** the namespace; defaults to `default` */
+      namespace?: string;
+    },
+  ): Promise<Array<t.KnowledgeEntry>>;
+  /** The entries, by domain and id. Needs the right `objects.read`. */
+  listKnowledge(
+    options?: CallOptions & {
+      /** only entries of this domain */
+      domain?: string;
+      /** maximum number, 1 to 1000; 50 if it is not a number */
+      limit?: number;
+      /** number to skip */
+      offset?: number;
+      /** `stale` answers from the state of this controller, without asking the others */
+      consistency?: "stale" | "linearizable";
+      /** the namespace; defaults to `default` */
+      namespace?: string;
+    },
+  ): Promise<Array<t.KnowledgeEntry>>;
+  /** Stores an entry. One with the same id is replaced. Needs the right `objects.write`. */
+  storeKnowledge(
+    body: t.KnowledgeDraft,
+    options?: CallOptions & {
+      /** up to 255 characters; a repeat with the same key gets the first answer */
+      idempotencyKey?: string;
+      /** the namespace; defaults to `default` */
+      namespace?: string;
+    },
+  ): Promise<t.KnowledgeEntry>;
+  /** One entry. Needs the right `objects.read`. */
+  getKnowledge(
+    id: string,
+    options?: CallOptions & {
+      /** `stale` answers from the state of this controller, without asking the others */
+      consistency?: "stale" | "linearizable";
+      /** the namespace; defaults to `default` */
+      namespace?: string;
+    },
+  ): Promise<t.KnowledgeEntry>;
+  /** Changes members of an entry. Needs the right `objects.write`. */
+  changeKnowledge(
+    id: string,
+    body: t.KnowledgeChange,
+    options?: CallOptions & {
+      /** up to 255 characters; a repeat with the same key gets the first answer */
+      idempotencyKey?: string;
+      /** the namespace; defaults to `default` */
+      namespace?: string;
+    },
+  ): Promise<t.KnowledgeEntry>;
+  /** Deletes an entry. Needs the right `objects.write`. */
+  deleteKnowledge(
+    id: string,
+    options?: CallOptions & {
+      /** the namespace; defaults to `default` */
+      namespace?: string;
+    },
+  ): Promise<t.Deleted>;
+  /** The domains that have entries, by name. Needs the right `objects.read`. */
+  listKnowledgeDomains(
+    options?: CallOptions & {
+      /** `stale` answers from the state of this controller, without asking the others */
+      consistency?: "stale" | "linearizable";
+      /** the namespace; defaults to `default` */
+      namespace?: string;
+    },
+  ): Promise<Array<t.KnowledgeDomain>>;
   /** The security policy of the cluster. Needs the right `public`. */
   securityPolicy(
     options?: CallOptions,

@@ -1132,6 +1132,138 @@ export class Operations extends Calls {
     );
   }
 
+  getMemory(options = {}) {
+    return this._json(
+      "GET",
+      "/api/memory",
+      {},
+      { scope: options.scope, consistency: options.consistency, namespace: options.namespace },
+      {},
+      undefined,
+      options,
+    );
+  }
+
+  writeMemory(body, options = {}) {
+    return this._json(
+      "POST",
+      "/api/memory",
+      {},
+      { namespace: options.namespace },
+      { "Idempotency-Key": options.idempotencyKey },
+      body,
+      options,
+    );
+  }
+
+  clearMemory(options = {}) {
+    return this._json(
+      "DELETE",
+      "/api/memory",
+      {},
+      { scope: options.scope, namespace: options.namespace },
+      {},
+      undefined,
+      options,
+    );
+  }
+
+  listMemoryEntries(options = {}) {
+    return this._json(
+      "GET",
+      "/api/memory/entries",
+      {},
+      { scope: options.scope, consistency: options.consistency, namespace: options.namespace },
+      {},
+      undefined,
+      options,
+    );
+  }
+
+  searchKnowledge(options = {}) {
+    return this._json(
+      "GET",
+      "/api/knowledge/search",
+      {},
+      { q: options.q, domain: options.domain, tags: options.tags, limit: options.limit, consistency: options.consistency, namespace: options.namespace },
+      {},
+      undefined,
+      options,
+    );
+  }
+
+  listKnowledge(options = {}) {
+    return this._json(
+      "GET",
+      "/api/knowledge/entries",
+      {},
+      { domain: options.domain, limit: options.limit, offset: options.offset, consistency: options.consistency, namespace: options.namespace },
+      {},
+      undefined,
+      options,
+    );
+  }
+
+  storeKnowledge(body, options = {}) {
+    return this._json(
+      "POST",
+      "/api/knowledge/entries",
+      {},
+      { namespace: options.namespace },
+      { "Idempotency-Key": options.idempotencyKey },
+      body,
+      options,
+    );
+  }
+
+  getKnowledge(id, options = {}) {
+    return this._json(
+      "GET",
+      "/api/knowledge/entries/{id}",
+      { id },
+      { consistency: options.consistency, namespace: options.namespace },
+      {},
+      undefined,
+      options,
+    );
+  }
+
+  changeKnowledge(id, body, options = {}) {
+    return this._json(
+      "PUT",
+      "/api/knowledge/entries/{id}",
+      { id },
+      { namespace: options.namespace },
+      { "Idempotency-Key": options.idempotencyKey },
+      body,
+      options,
+    );
+  }
+
+  deleteKnowledge(id, options = {}) {
+    return this._json(
+      "DELETE",
+      "/api/knowledge/entries/{id}",
+      { id },
+      { namespace: options.namespace },
+      {},
+      undefined,
+      options,
+    );
+  }
+
+  listKnowledgeDomains(options = {}) {
+    return this._json(
+      "GET",
+      "/api/knowledge/domains",
+      {},
+      { consistency: options.consistency, namespace: options.namespace },
+      {},
+      undefined,
+      options,
+    );
+  }
+
   securityPolicy(options = {}) {
     return this._json(
       "GET",

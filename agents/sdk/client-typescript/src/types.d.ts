@@ -959,6 +959,94 @@ export interface Conversation {
   }>;
 }
 
+/** A shared memory: one text for all who use its scope. */
+export interface Memory {
+  /** Who shares it: `namespace`, `agent:NAME`, `user:NAME` or `conversation:ID`. */
+  scope: string;
+  /** The whole text; empty if nothing was written. */
+  text: string;
+  /** Size of the text. */
+  bytes: number;
+  /** Entries that the text consists of. */
+  entries: number;
+  /** When it was changed, Unix time in seconds; null if nothing was written. */
+  updated_at: number | null;
+}
+
+/** One text that was appended to a memory, or that replaced it. */
+export interface MemoryEntry {
+  /** Unique in its memory. */
+  id: string;
+  text: string;
+  /** Whether it replaced all that was there before. */
+  replaces: boolean;
+  /** Whether a later one replaced it: it is history, and no part of the text. */
+  replaced: boolean;
+  /** The principal that wrote it. */
+  author: string;
+  /** The agent that wrote it; null if it was a person or another program. */
+  agent: string | null;
+  /** The job that wrote it; null if it was a person or another program. */
+  job: string | null;
+  /** Unix time in seconds. */
+  written_at: number;
+}
+
+/** What is written to a memory. */
+export interface MemoryChange {
+  content: string;
+  /** `append` adds a line, `write` replaces the text. */
+  action: "append" | "write" | (string & {});
+  /** Whose memory: `namespace` if it is empty, or `agent:NAME`, `user:NAME`, `conversation:ID`. */
+  scope?: string;
+}
+
+/** One piece of knowledge. */
+export interface KnowledgeEntry {
+  /** Unique in its namespace. */
+  id: string;
+  content: string;
+  domain: string;
+  tags: Array<string>;
+  metadata: Record<string, unknown>;
+  /** In ISO 8601. */
+  created_at: string;
+  /** In ISO 8601. */
+  updated_at: string;
+  /** The principal that wrote it last. */
+  author: string;
+  /** The agent that wrote it last; null if it was a person or another program. */
+  agent: string | null;
+  /** The job that wrote it last; null if it was a person or another program. */
+  job: string | null;
+}
+
+/** A piece of knowledge that is to be stored. */
+export interface KnowledgeDraft {
+  /** Made of the domain and a number if it is empty. An entry of this id is replaced. */
+  id?: string;
+  content: string;
+  /** `general` if it is empty. */
+  domain?: string;
+  tags?: Array<string>;
+  metadata?: Record<string, unknown>;
+}
+
+/** What changes of a piece of knowledge; what is not named stays. */
+export interface KnowledgeChange {
+  content?: string | null;
+  tags?: Array<string> | null;
+  /** Replaces all metadata. */
+  metadata?: Record<string, unknown> | null;
+}
+
+/** A domain of knowledge. */
+export interface KnowledgeDomain {
+  domain: string;
+  /** Entries in it. */
+  entries: number;
+}
+
 /** An MCP server and the issuers of tokens for it. */
 export interface ProtectedResource {
   /** the address of the server */

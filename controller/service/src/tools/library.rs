@@ -47,7 +47,8 @@ impl Service {
         let state = self.shared.current().await?;
         let protected =
             state.limits_of(&job.namespace).map(|limits| limits.protected_domains.iter().cloned().collect());
-        let Some(acl) = acl(contract, ProtectedDomains(protected.unwrap_or_default())) else {
+        let protected = ProtectedDomains(protected.unwrap_or_default());
+        let Some(acl) = acl(contract, &protected) else {
             return Err(NoResult::Refused(NO_KNOWLEDGE.to_owned()));
         };
         match call.tool.strip_prefix(KNOWLEDGE) {
@@ -57,14 +58,12 @@ impl Service {
                 Ok(json!({"entry": entry}))
             }
             Some("store") => {
-                let draft: KnowledgeDraft = read(&call.arguments)?;
+                let draft: KnowledgeDraft = read(&call.arguments, &["id", "content", "domain", "tags", "metadata"])?;
                 let entry = library.store(&call.caller, draft, &acl, key, Some(&writer)).await?;
                 Ok(json!({"entry": entry}))
             }
             Some("update") => {
-                let mut members = call.arguments.clone();
-                members.remove("id");
-                let change: KnowledgeChange = read(&members)?;
+                let change: KnowledgeChange = read(&call.arguments, &["content", "tags", "metadata"])?;
                 let entry = library.change(&call.caller, call.text("id"), change, &acl, Some(&writer)).await?;
                 Ok(json!({"entry": entry}))
             }
@@ -147,7 +146,7 @@ fn scope(word: &str, job: &Job) -> Result<MemoryScope, NoResult> {
 }
 
 /// What the contract of an agent lets it read and write; none if it does not require knowledge.
-fn acl(contract: &KnownContract, protected: ProtectedDomains) -> Option<Acl> {
+fn acl(contract: &KnownContract, protected: &ProtectedDomains) -> Option<Acl> {
     let knowledge = contract.value.pointer("/requires/knowledge")?;
     let domains = |name: &str| {
         let words = knowledge.get(name).and_then(Value::as_array);
@@ -158,10 +157,12 @@ fn acl(contract: &KnownContract, protected: ProtectedDomains) -> Option<Acl> {
         read_domains: domains("read_domains"),
         write_domains: domains("write_domains"),
     };
-    Acl::of(&knowledge, &protected)
+    Acl::of(&knowledge, protected)
 }
 
-fn read<T: serde::de::DeserializeOwned>(members: &Map<String, Value>) -> Result<T, NoResult> {
-    serde_json::from_value(Value::Object(members.clone()))
-        .map_err(|error| NoResult::Error(Error::Malformed(error.to_string())))
+/// Reads these members of the arguments. Null is as good as nothing, because programs send what they have.
+fn read<T: serde::de::DeserializeOwned>(arguments: &Map<String, Value>, known: &[&str]) -> Result<T, NoResult> {
+    let is_meant = |(name, value): &(&String, &Value)| known.contains(&name.as_str()) && !value.is_null();
+    let members = arguments.iter().filter(is_meant).map(|(name, value)| (name.clone(), value.clone())).collect();
+    serde_json::from_value(Value::Object(members)).map_err(|error| NoResult::Error(Error::Malformed(error.to_string())))
 }

@@ -47,14 +47,14 @@ pub struct MemoryEntry {
 
 /// What is written to a memory.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default)]
-#[schemars(extend("additionalProperties" = false))]
+#[serde(deny_unknown_fields)]
 pub struct MemoryChange {
     pub content: String,
     /// `append` adds a line, `write` replaces the text.
     #[schemars(extend("enum" = ["append", "write"]))]
     pub action: String,
     /// Whose memory: `namespace` if it is empty, or `agent:NAME`, `user:NAME`, `conversation:ID`.
+    #[serde(default)]
     pub scope: String,
 }
 
@@ -83,29 +83,31 @@ pub struct KnowledgeEntry {
 
 /// A piece of knowledge that is to be stored.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default)]
-#[schemars(extend("additionalProperties" = false))]
+#[serde(deny_unknown_fields)]
 pub struct KnowledgeDraft {
     /// Made of the domain and a number if it is empty. An entry of this id is replaced.
+    #[serde(default)]
     pub id: String,
     pub content: String,
     /// `general` if it is empty.
+    #[serde(default)]
     pub domain: String,
+    #[serde(default)]
     pub tags: Vec<String>,
+    #[serde(default)]
     pub metadata: Map<String, Value>,
 }
 
 /// What changes of a piece of knowledge; what is not named stays.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default)]
-#[schemars(extend("additionalProperties" = false))]
+#[serde(deny_unknown_fields)]
 pub struct KnowledgeChange {
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub content: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tags: Option<Vec<String>>,
     /// Replaces all metadata.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metadata: Option<Map<String, Value>>,
 }
 

@@ -2260,6 +2260,270 @@ class AsyncOperations(AsyncCalls):
             deadline,
         )
 
+    async def get_memory(
+        self,
+        *,
+        scope: str | None = None,
+        consistency: Literal["stale", "linearizable"] | None = None,
+        namespace: str | None = None,
+        deadline: float | None = None,
+    ) -> t.Memory:
+        """The text of a shared memory. Needs the right `objects.read`.
+
+        scope: whose memory: `namespace`, `agent:NAME`, `user:NAME` or `conversation:ID`
+        consistency: `stale` answers from the state of this controller, without asking the others
+        namespace: the namespace; defaults to `default`
+        """
+        return await self._json(
+            "GET",
+            "/api/memory",
+            {},
+            {"scope": scope, "consistency": consistency, "namespace": namespace},
+            {},
+            None,
+            deadline,
+        )
+
+    async def write_memory(
+        self,
+        body: t.MemoryChange,
+        *,
+        idempotency_key: str | None = None,
+        namespace: str | None = None,
+        deadline: float | None = None,
+    ) -> t.Memory:
+        """Appends a line to a shared memory, or replaces its text. Needs the right `objects.write`.
+
+        idempotency_key: up to 255 characters; a repeat with the same key gets the first answer
+        namespace: the namespace; defaults to `default`
+        """
+        return await self._json(
+            "POST",
+            "/api/memory",
+            {},
+            {"namespace": namespace},
+            {"Idempotency-Key": idempotency_key},
+            body,
+            deadline,
+        )
+
+    async def clear_memory(
+        self,
+        *,
+        scope: str | None = None,
+        namespace: str | None = None,
+        deadline: float | None = None,
+    ) -> t.Deleted:
+        """Removes a shared memory with its history. Needs the right `objects.write`.
+
+        scope: whose memory: `namespace`, `agent:NAME`, `user:NAME` or `conversation:ID`
+        namespace: the namespace; defaults to `default`
+        """
+        return await self._json(
+            "DELETE",
+            "/api/memory",
+            {},
+            {"scope": scope, "namespace": namespace},
+            {},
+            None,
+            deadline,
+        )
+
+    async def list_memory_entries(
+        self,
+        *,
+        scope: str | None = None,
+        consistency: Literal["stale", "linearizable"] | None = None,
+        namespace: str | None = None,
+        deadline: float | None = None,
+    ) -> list[t.MemoryEntry]:
+        """What was written to a shared memory and by whom, the oldest first; also the latest that was replaced. Needs the right `objects.read`.
+
+        scope: whose memory: `namespace`, `agent:NAME`, `user:NAME` or `conversation:ID`
+        consistency: `stale` answers from the state of this controller, without asking the others
+        namespace: the namespace; defaults to `default`
+        """
+        return await self._json(
+            "GET",
+            "/api/memory/entries",
+            {},
+            {"scope": scope, "consistency": consistency, "namespace": namespace},
+            {},
+            None,
+            deadline,
+        )
+
+    async def search_knowledge(
+        self,
+        *,
+        q: str | None = None,
+        domain: str | None = None,
+        tags: str | None = None,
+        limit: int | None = None,
+        consistency: Literal["stale", "linearizable"] | None = None,
+        namespace: str | None = None,
+        deadline: float | None = None,
+    ) -> list[t.KnowledgeEntry]:
+        """The entries that contain a text, by domain and id. Needs the right `objects.read`.
+
+        q: compared without case with content and tags; all entries if it is empty
+        domain: only entries of this domain
+        tags: only entries with one of these tags, with commas between them
+        limit: maximum number, 1 to 1000; 50 if it is not a number
+        consistency: `stale` answers from the state of this controller, without asking the others
+        namespace: the namespace; defaults to `default`
+        """
+        return await self._json(
+            "GET",
+            "/api/knowledge/search",
+            {},
+            {"q": q, "domain": domain, "tags": tags, "limit": limit, "consistency": consistency, "namespace": namespace},
+            {},
+            None,
+            deadline,
+        )
+
+    async def list_knowledge(
+        self,
+        *,
+        domain: str | None = None,
+        limit: int | None = None,
+        offset: int | None = None,
+        consistency: Literal["stale", "linearizable"] | None = None,
+        namespace: str | None = None,
+        deadline: float | None = None,
+    ) -> list[t.KnowledgeEntry]:
+        """The entries, by domain and id. Needs the right `objects.read`.
+
+        domain: only entries of this domain
+        limit: maximum number, 1 to 1000; 50 if it is not a number
+        offset: number to skip
+        consistency: `stale` answers from the state of this controller, without asking the others
+        namespace: the namespace; defaults to `default`
+        """
+        return await self._json(
+            "GET",
+            "/api/knowledge/entries",
+            {},
+            {"domain": domain, "limit": limit, "offset": offset, "consistency": consistency, "namespace": namespace},
+            {},
+            None,
+            deadline,
+        )
+
+    async def store_knowledge(
+        self,
+        body: t.KnowledgeDraft,
+        *,
+        idempotency_key: str | None = None,
+        namespace: str | None = None,
+        deadline: float | None = None,
+    ) -> t.KnowledgeEntry:
+        """Stores an entry. One with the same id is replaced. Needs the right `objects.write`.
+
+        idempotency_key: up to 255 characters; a repeat with the same key gets the first answer
+        namespace: the namespace; defaults to `default`
+        """
+        return await self._json(
+            "POST",
+            "/api/knowledge/entries",
+            {},
+            {"namespace": namespace},
+            {"Idempotency-Key": idempotency_key},
+            body,
+            deadline,
+        )
+
+    async def get_knowledge(
+        self,
+        id: str,
+        *,
+        consistency: Literal["stale", "linearizable"] | None = None,
+        namespace: str | None = None,
+        deadline: float | None = None,
+    ) -> t.KnowledgeEntry:
+        """One entry. Needs the right `objects.read`.
+
+        consistency: `stale` answers from the state of this controller, without asking the others
+        namespace: the namespace; defaults to `default`
+        """
+        return await self._json(
+            "GET",
+            "/api/knowledge/entries/{id}",
+            {"id": id},
+            {"consistency": consistency, "namespace": namespace},
+            {},
+            None,
+            deadline,
+        )
+
+    async def change_knowledge(
+        self,
+        id: str,
+        body: t.KnowledgeChange,
+        *,
+        idempotency_key: str | None = None,
+        namespace: str | None = None,
+        deadline: float | None = None,
+    ) -> t.KnowledgeEntry:
+        """Changes members of an entry. Needs the right `objects.write`.
+
+        idempotency_key: up to 255 characters; a repeat with the same key gets the first answer
+        namespace: the namespace; defaults to `default`
+        """
+        return await self._json(
+            "PUT",
+            "/api/knowledge/entries/{id}",
+            {"id": id},
+            {"namespace": namespace},
+            {"Idempotency-Key": idempotency_key},
+            body,
+            deadline,
+        )
+
+    async def delete_knowledge(
+        self,
+        id: str,
+        *,
+        namespace: str | None = None,
+        deadline: float | None = None,
+    ) -> t.Deleted:
+        """Deletes an entry. Needs the right `objects.write`.
+
+        namespace: the namespace; defaults to `default`
+        """
+        return await self._json(
+            "DELETE",
+            "/api/knowledge/entries/{id}",
+            {"id": id},
+            {"namespace": namespace},
+            {},
+            None,
+            deadline,
+        )
+
+    async def list_knowledge_domains(
+        self,
+        *,
+        consistency: Literal["stale", "linearizable"] | None = None,
+        namespace: str | None = None,
+        deadline: float | None = None,
+    ) -> list[t.KnowledgeDomain]:
+        """The domains that have entries, by name. Needs the right `objects.read`.
+
+        consistency: `stale` answers from the state of this controller, without asking the others
+        namespace: the namespace; defaults to `default`
+        """
+        return await self._json(
+            "GET",
+            "/api/knowledge/domains",
+            {},
+            {"consistency": consistency, "namespace": namespace},
+            {},
+            None,
+            deadline,
+        )
+
     async def security_policy(
         self,
         *,
@@ -4765,6 +5029,270 @@ class Operations(Calls):
             "/.well-known/mcp/server.json",
             {},
             {"namespace": namespace},
+            {},
+            None,
+            deadline,
+        )
+
+    def get_memory(
+        self,
+        *,
+        scope: str | None = None,
+        consistency: Literal["stale", "linearizable"] | None = None,
+        namespace: str | None = None,
+        deadline: float | None = None,
+    ) -> t.Memory:
+        """The text of a shared memory. Needs the right `objects.read`.
+
+        scope: whose memory: `namespace`, `agent:NAME`, `user:NAME` or `conversation:ID`
+        consistency: `stale` answers from the state of this controller, without asking the others
+        namespace: the namespace; defaults to `default`
+        """
+        return self._json(
+            "GET",
+            "/api/memory",
+            {},
+            {"scope": scope, "consistency": consistency, "namespace": namespace},
+            {},
+            None,
+            deadline,
+        )
+
+    def write_memory(
+        self,
+        body: t.MemoryChange,
+        *,
+        idempotency_key: str | None = None,
+        namespace: str | None = None,
+        deadline: float | None = None,
+    ) -> t.Memory:
+        """Appends a line to a shared memory, or replaces its text. Needs the right `objects.write`.
+
+        idempotency_key: up to 255 characters; a repeat with the same key gets the first answer
+        namespace: the namespace; defaults to `default`
+        """
+        return self._json(
+            "POST",
+            "/api/memory",
+            {},
+            {"namespace": namespace},
+            {"Idempotency-Key": idempotency_key},
+            body,
+            deadline,
+        )
+
+    def clear_memory(
+        self,
+        *,
+        scope: str | None = None,
+        namespace: str | None = None,
+        deadline: float | None = None,
+    ) -> t.Deleted:
+        """Removes a shared memory with its history. Needs the right `objects.write`.
+
+        scope: whose memory: `namespace`, `agent:NAME`, `user:NAME` or `conversation:ID`
+        namespace: the namespace; defaults to `default`
+        """
+        return self._json(
+            "DELETE",
+            "/api/memory",
+            {},
+            {"scope": scope, "namespace": namespace},
+            {},
+            None,
+            deadline,
+        )
+
+    def list_memory_entries(
+        self,
+        *,
+        scope: str | None = None,
+        consistency: Literal["stale", "linearizable"] | None = None,
+        namespace: str | None = None,
+        deadline: float | None = None,
+    ) -> list[t.MemoryEntry]:
+        """What was written to a shared memory and by whom, the oldest first; also the latest that was replaced. Needs the right `objects.read`.
+
+        scope: whose memory: `namespace`, `agent:NAME`, `user:NAME` or `conversation:ID`
+        consistency: `stale` answers from the state of this controller, without asking the others
+        namespace: the namespace; defaults to `default`
+        """
+        return self._json(
+            "GET",
+            "/api/memory/entries",
+            {},
+            {"scope": scope, "consistency": consistency, "namespace": namespace},
+            {},
+            None,
+            deadline,
+        )
+
+    def search_knowledge(
+        self,
+        *,
+        q: str | None = None,
+        domain: str | None = None,
+        tags: str | None = None,
+        limit: int | None = None,
+        consistency: Literal["stale", "linearizable"] | None = None,
+        namespace: str | None = None,
+        deadline: float | None = None,
+    ) -> list[t.KnowledgeEntry]:
+        """The entries that contain a text, by domain and id. Needs the right `objects.read`.
+
+        q: compared without case with content and tags; all entries if it is empty
+        domain: only entries of this domain
+        tags: only entries with one of these tags, with commas between them
+        limit: maximum number, 1 to 1000; 50 if it is not a number
+        consistency: `stale` answers from the state of this controller, without asking the others
+        namespace: the namespace; defaults to `default`
+        """
+        return self._json(
+            "GET",
+            "/api/knowledge/search",
+            {},
+            {"q": q, "domain": domain, "tags": tags, "limit": limit, "consistency": consistency, "namespace": namespace},
+            {},
+            None,
+            deadline,
+        )
+
+    def list_knowledge(
+        self,
+        *,
+        domain: str | None = None,
+        limit: int | None = None,
+        offset: int | None = None,
+        consistency: Literal["stale", "linearizable"] | None = None,
+        namespace: str | None = None,
+        deadline: float | None = None,
+    ) -> list[t.KnowledgeEntry]:
+        """The entries, by domain and id. Needs the right `objects.read`.
+
+        domain: only entries of this domain
+        limit: maximum number, 1 to 1000; 50 if it is not a number
+        offset: number to skip
+        consistency: `stale` answers from the state of this controller, without asking the others
+        namespace: the namespace; defaults to `default`
+        """
+        return self._json(
+            "GET",
+            "/api/knowledge/entries",
+            {},
+            {"domain": domain, "limit": limit, "offset": offset, "consistency": consistency, "namespace": namespace},
+            {},
+            None,
+            deadline,
+        )
+
+    def store_knowledge(
+        self,
+        body: t.KnowledgeDraft,
+        *,
+        idempotency_key: str | None = None,
+        namespace: str | None = None,
+        deadline: float | None = None,
+    ) -> t.KnowledgeEntry:
+        """Stores an entry. One with the same id is replaced. Needs the right `objects.write`.
+
+        idempotency_key: up to 255 characters; a repeat with the same key gets the first answer
+        namespace: the namespace; defaults to `default`
+        """
+        return self._json(
+            "POST",
+            "/api/knowledge/entries",
+            {},
+            {"namespace": namespace},
+            {"Idempotency-Key": idempotency_key},
+            body,
+            deadline,
+        )
+
+    def get_knowledge(
+        self,
+        id: str,
+        *,
+        consistency: Literal["stale", "linearizable"] | None = None,
+        namespace: str | None = None,
+        deadline: float | None = None,
+    ) -> t.KnowledgeEntry:
+        """One entry. Needs the right `objects.read`.
+
+        consistency: `stale` answers from the state of this controller, without asking the others
+        namespace: the namespace; defaults to `default`
+        """
+        return self._json(
+            "GET",
+            "/api/knowledge/entries/{id}",
+            {"id": id},
+            {"consistency": consistency, "namespace": namespace},
+            {},
+            None,
+            deadline,
+        )
+
+    def change_knowledge(
+        self,
+        id: str,
+        body: t.KnowledgeChange,
+        *,
+        idempotency_key: str | None = None,
+        namespace: str | None = None,
+        deadline: float | None = None,
+    ) -> t.KnowledgeEntry:
+        """Changes members of an entry. Needs the right `objects.write`.
+
+        idempotency_key: up to 255 characters; a repeat with the same key gets the first answer
+        namespace: the namespace; defaults to `default`
+        """
+        return self._json(
+            "PUT",
+            "/api/knowledge/entries/{id}",
+            {"id": id},
+            {"namespace": namespace},
+            {"Idempotency-Key": idempotency_key},
+            body,
+            deadline,
+        )
+
+    def delete_knowledge(
+        self,
+        id: str,
+        *,
+        namespace: str | None = None,
+        deadline: float | None = None,
+    ) -> t.Deleted:
+        """Deletes an entry. Needs the right `objects.write`.
+
+        namespace: the namespace; defaults to `default`
+        """
+        return self._json(
+            "DELETE",
+            "/api/knowledge/entries/{id}",
+            {"id": id},
+            {"namespace": namespace},
+            {},
+            None,
+            deadline,
+        )
+
+    def list_knowledge_domains(
+        self,
+        *,
+        consistency: Literal["stale", "linearizable"] | None = None,
+        namespace: str | None = None,
+        deadline: float | None = None,
+    ) -> list[t.KnowledgeDomain]:
+        """The domains that have entries, by name. Needs the right `objects.read`.
+
+        consistency: `stale` answers from the state of this controller, without asking the others
+        namespace: the namespace; defaults to `default`
+        """
+        return self._json(
+            "GET",
+            "/api/knowledge/domains",
+            {},
+            {"consistency": consistency, "namespace": namespace},
             {},
             None,
             deadline,

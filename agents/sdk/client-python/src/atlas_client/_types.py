@@ -1143,6 +1143,111 @@ class Conversation(_Conversation, total=False):
     messages: list[ConversationMessages]
 
 
+class Memory(TypedDict):
+    """A shared memory: one text for all who use its scope."""
+
+    #: Who shares it: `namespace`, `agent:NAME`, `user:NAME` or `conversation:ID`.
+    scope: str
+    #: The whole text; empty if nothing was written.
+    text: str
+    #: Size of the text.
+    bytes: int
+    #: Entries that the text consists of.
+    entries: int
+    #: When it was changed, Unix time in seconds; null if nothing was written.
+    updated_at: int | None
+
+
+class MemoryEntry(TypedDict):
+    """One text that was appended to a memory, or that replaced it."""
+
+    #: Unique in its memory.
+    id: str
+    text: str
+    #: Whether it replaced all that was there before.
+    replaces: bool
+    #: Whether a later one replaced it: it is history, and no part of the text.
+    replaced: bool
+    #: The principal that wrote it.
+    author: str
+    #: The agent that wrote it; null if it was a person or another program.
+    agent: str | None
+    #: The job that wrote it; null if it was a person or another program.
+    job: str | None
+    #: Unix time in seconds.
+    written_at: int
+
+
+class _MemoryChange(TypedDict):
+    """Members that are always there."""
+
+    content: str
+    #: `append` adds a line, `write` replaces the text.
+    action: str
+
+
+class MemoryChange(_MemoryChange, total=False):
+    """What is written to a memory."""
+
+    #: Whose memory: `namespace` if it is empty, or `agent:NAME`, `user:NAME`, `conversation:ID`.
+    scope: str
+
+
+class KnowledgeEntry(TypedDict):
+    """One piece of knowledge."""
+
+    #: Unique in its namespace.
+    id: str
+    content: str
+    domain: str
+    tags: list[str]
+    metadata: dict[str, Any]
+    #: In ISO 8601.
+    created_at: str
+    #: In ISO 8601.
+    updated_at: str
+    #: The principal that wrote it last.
+    author: str
+    #: The agent that wrote it last; null if it was a person or another program.
+    agent: str | None
+    #: The job that wrote it last; null if it was a person or another program.
+    job: str | None
+
+
+class _KnowledgeDraft(TypedDict):
+    """Members that are always there."""
+
+    content: str
+
+
+class KnowledgeDraft(_KnowledgeDraft, total=False):
+    """A piece of knowledge that is to be stored."""
+
+    #: Made of the domain and a number if it is empty. An entry of this id is replaced.
+    id: str
+    #: `general` if it is empty.
+    domain: str
+    tags: list[str]
+    metadata: dict[str, Any]
+
+
+class KnowledgeChange(TypedDict, total=False):
+    """What changes of a piece of knowledge; what is not named stays."""
+
+    content: str | None
+    tags: list[str] | None
+    #: Replaces all metadata.
+    metadata: dict[str, Any] | None
+
+
+class KnowledgeDomain(TypedDict):
+    """A domain of knowledge."""
+
+    domain: str
+    #: Entries in it.
+    entries: int
+
+
 class _ProtectedResource(TypedDict):
     """Members that are always there."""
 

@@ -113,6 +113,17 @@ fn who_may_use_what_is_agreed() {
         Http getConversation jobs.read Any
         Http deleteConversation jobs.control OwnOrControl
         Http mcpRegistry public Any
+        Http getMemory objects.read Any
+        Http writeMemory objects.write Any
+        Http clearMemory objects.write Any
+        Http listMemoryEntries objects.read Any
+        Http searchKnowledge objects.read Any
+        Http listKnowledge objects.read Any
+        Http storeKnowledge objects.write Any
+        Http getKnowledge objects.read Any
+        Http changeKnowledge objects.write Any
+        Http deleteKnowledge objects.write Any
+        Http listKnowledgeDomains objects.read Any
         Http securityPolicy public Any
         Http cluster cluster.read Any
         Http listMembers cluster.read Any
