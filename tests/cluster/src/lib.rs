@@ -166,9 +166,9 @@ mod rolling;
 #[cfg(test)]
 mod sessions;
 #[cfg(test)]
-mod sign_in;
-#[cfg(test)]
 mod shared_memory;
+#[cfg(test)]
+mod sign_in;
 #[cfg(test)]
 mod skills;
 #[cfg(test)]
