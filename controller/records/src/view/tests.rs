@@ -47,7 +47,7 @@ fn job() -> Job {
         execution: Micros(6_000),
         warm: true,
         attempt: Attempt(2),
-        parks: 0,
+        parks: 1,
         used: Micros::default(),
         parked: None,
         slept_until: Timestamp::NOT_YET,
