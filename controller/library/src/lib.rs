@@ -1,6 +1,6 @@
 //! What agents know together: shared memory and knowledge entries (compatibility §22, §23, [ADR 83](../../../docs/adr/0083-shared-memory.md)).
 //!
-//! Both are kept as objects. A [memory](memory) is one text for all that use its scope; each append is an object of its own, so that appends
+//! Both are kept as objects. A [memory] is one text for all that use its scope; each append is an object of its own, so that appends
 //! never disturb each other and a repeated one is found. A [knowledge entry](knowledge) is one object. The rules are those of
 //! `atlas-knowledge`; who may call is decided before: by the row of an operation, or by the contract of an agent.
 
