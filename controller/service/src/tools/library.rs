@@ -8,7 +8,7 @@ use atlas_library::{
     Library, MemoryScope, WriteKey, WritingJob, knowledge::KnowledgeError, knowledge::KnowledgeFilter,
 };
 use atlas_registry::KnownContract;
-use atlas_types::{Job, StepKey};
+use atlas_types::{CONVERSATION_METADATA, Job, StepKey};
 use serde_json::{Map, Value, json};
 
 use super::{Call, NoResult};
@@ -135,7 +135,7 @@ fn scope(word: &str, job: &Job) -> Result<MemoryScope, NoResult> {
         "" | "namespace" => Ok(MemoryScope::Namespace),
         "agent" => Ok(MemoryScope::Agent(job.agent.to_string())),
         "user" => Ok(MemoryScope::User(job.principal.to_string())),
-        "conversation" => match own("conversation_id") {
+        "conversation" => match own(CONVERSATION_METADATA) {
             Some(id) => Ok(MemoryScope::Conversation(id)),
             None => Err(NoResult::Refused("the job belongs to no conversation".to_owned())),
         },

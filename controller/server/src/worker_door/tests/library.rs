@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::fake::{Cluster, Worker};
-use super::tools::{answer, call, running};
+use super::tools::{answer, call, running, running_with};
 
 const APPEND: &str = "atlas.memory.append";
 const READ: &str = "atlas.memory.read";
@@ -46,10 +46,23 @@ async fn a_job_reaches_its_own_memories_and_no_others() {
     for (number, scope) in [(3, "namespace"), (4, "user")] {
         assert_eq!(answer(&mut worker, call(number, 1, (READ, &read(scope)))).await, json!({"text": ""}), "{scope}");
     }
-    for (number, scope) in [(5, "user:root"), (6, "agent:other"), (7, "conversation"), (8, "team")] {
+    for (number, scope) in
+        [(5, "user:root"), (6, "agent:other"), (7, "conversation"), (8, "conversation:other"), (9, "team")]
+    {
         let refused = answer(&mut worker, call(number, 1, (READ, &read(scope)))).await;
         assert!(refused["refused"].is_string(), "{scope}: {refused}");
     }
+}
+
+#[tokio::test]
+async fn the_turns_of_a_conversation_share_a_memory() {
+    let metadata = br#"{"_conversation":"trip"}"#;
+    let contract = contract(&json!({"memory": true}));
+    let (_cluster, mut worker) = running_with(Cluster::start().await, &contract, false, metadata).await;
+    let append = json!({"text": "by train", "scope": "conversation"});
+    assert_eq!(answer(&mut worker, call(1, 1, (APPEND, &append))).await, json!({"status": "appended"}));
+    let read = answer(&mut worker, call(2, 1, (READ, &json!({"scope": "conversation"})))).await;
+    assert_eq!(read, json!({"text": "by train\n"}));
 }
 
 #[tokio::test]

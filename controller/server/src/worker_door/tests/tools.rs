@@ -21,6 +21,16 @@ pub(super) async fn running(contract: &Value, spawns: bool) -> (Cluster, Worker)
 }
 
 async fn running_in(cluster: Cluster, contract: &Value, spawns: bool) -> (Cluster, Worker) {
+    running_with(cluster, contract, spawns, b"{}").await
+}
+
+/// The same with metadata of the job.
+pub(super) async fn running_with(
+    cluster: Cluster,
+    contract: &Value,
+    spawns: bool,
+    metadata: &[u8],
+) -> (Cluster, Worker) {
     let Command::RegisterAgent(command) = plain_agent("tooled") else { panic!("an agent") };
     let spec = Arc::new(RunSpec { spawns, ..(*command.spec).clone() });
     let contract = Payload::inline(contract.to_string().as_bytes());
@@ -32,7 +42,9 @@ async fn running_in(cluster: Cluster, contract: &Value, spawns: bool) -> (Cluste
     worker.hears().await;
     let Command::SubmitJob(command) = plain_submission(7, "tooled") else { panic!("a job") };
     let pin = AgentPin { version: Version { major: 1, minor: 0, patch: 0 }, digest: PACKAGE };
-    cluster.does(Command::SubmitJob(SubmitJob { verdict: Verdict::Accepted(pin), ..command })).await;
+    cluster
+        .does(Command::SubmitJob(SubmitJob { verdict: Verdict::Accepted(pin), metadata: metadata.into(), ..command }))
+        .await;
     worker.hears().await;
     (cluster, worker)
 }
