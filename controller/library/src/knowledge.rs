@@ -137,12 +137,17 @@ impl Library {
             return Err(KnowledgeError::Domain(domain));
         }
         match self.put_entry(caller, &entry, expect, job).await {
-            Ok(()) => {}
-            // Another try of the same write was faster.
-            Err(Error::ObjectChanged { .. }) if !is_named => {}
-            Err(error) => return Err(error.into()),
+            Ok(()) => self.read_back(caller, &id).await,
+            // Another try of the same write was faster; or another write with its key.
+            Err(Error::ObjectChanged { .. }) if !is_named => {
+                let earlier = self.read_back(caller, &id).await?;
+                // What a job stored may have been changed since.
+                let is_own = job.is_some_and(|job| earlier.job == Some(job.job.to_string()));
+                let is_same = (&earlier.content, earlier.domain.as_str()) == (&entry.content, entry.domain.as_str());
+                if is_own || is_same { Ok(earlier) } else { Err(Error::RequestConflict.into()) }
+            }
+            Err(error) => Err(error.into()),
         }
-        self.read_back(caller, &id).await
     }
 
     /// Changes an entry; none if there is none, or if it may not be read.

@@ -27,7 +27,7 @@ pub const ENTRIES_MAX: usize = 10_000;
 const REPLACED_MAX: usize = 100;
 
 /// How many entries one call removes at once.
-const REMOVED_AT_ONCE: usize = 64;
+const REMOVED_AT_ONCE: usize = 512;
 
 /// Longest text of a scope, in bytes: the name of an object has room for it and a key.
 const SCOPE_BYTES_MAX: usize = 200;
@@ -138,8 +138,8 @@ impl Library {
         let digits = key.digits();
         let state = self.desk.state(Consistency::Linearizable).await?;
         let found = entries(&state, &caller.namespace, scope)?;
-        if found.iter().any(|entry| entry.key == digits) {
-            return Ok(());
+        if let Some(earlier) = found.iter().find(|entry| entry.key == digits) {
+            return earlier.is_repeated_by(text, replaces);
         }
         if !replaces {
             check_room(&found[live(&found)..], text)?;
@@ -152,13 +152,19 @@ impl Library {
         };
         let object = Self::key(caller, KIND, &MemorySpec::name(&scope.to_string(), &digits))?;
         match self.put(caller, &object, &spec, Expect::Absent, "the entry of the memory").await {
-            // Another try of the same write was faster.
-            Ok(()) | Err(Error::ObjectChanged { .. }) => {}
+            Ok(()) => {}
+            // Another try of the same write was faster; or another write with its key.
+            Err(Error::ObjectChanged { .. }) => {
+                let state = self.desk.state(Consistency::Linearizable).await?;
+                let found = entries(&state, &caller.namespace, scope)?;
+                let earlier = found.iter().find(|entry| entry.key == digits);
+                return earlier.map_or(Ok(()), |earlier| earlier.is_repeated_by(text, replaces));
+            }
             Err(error) => return Err(error),
         }
         if replaces {
             let gone = found.len().saturating_sub(REPLACED_MAX).min(REMOVED_AT_ONCE);
-            self.remove(caller, found.into_iter().take(gone)).await?;
+            self.delete_all(caller, found.iter().take(gone).map(|entry| &entry.object.key)).await?;
         }
         Ok(())
     }
@@ -173,15 +179,15 @@ impl Library {
                 return Ok(was_there);
             }
             was_there = true;
-            self.remove(caller, found.into_iter().take(REMOVED_AT_ONCE)).await?;
+            self.delete_all(caller, found.iter().take(REMOVED_AT_ONCE).map(|entry| &entry.object.key)).await?;
         }
     }
+}
 
-    async fn remove(&self, caller: &Caller, entries: impl Iterator<Item = Entry>) -> Result<(), Error> {
-        for entry in entries {
-            self.delete(caller, entry.object.key.clone()).await?;
-        }
-        Ok(())
+impl Entry {
+    /// Whether a write with the key of this entry is its repeat; another one with the same key is a mistake of the caller.
+    fn is_repeated_by(&self, text: &str, replaces: bool) -> Result<(), Error> {
+        if self.spec.text == text && self.spec.replaces == replaces { Ok(()) } else { Err(Error::RequestConflict) }
     }
 }
 
@@ -189,7 +195,8 @@ impl Library {
 fn entries(state: &State, namespace: &Namespace, scope: &MemoryScope) -> Result<Vec<Entry>, Error> {
     let scope = scope.to_string();
     let prefix = MemorySpec::name(&scope, "");
-    let first = ObjectName::new(&prefix)?;
+    let unusable = |error| Error::Malformed(format!("there is no memory of {scope}: {error}"));
+    let first = ObjectName::new(&prefix).map_err(unusable)?;
     let named = state.objects(namespace, &ObjectKind::new(KIND)?, Some(&first));
     let mut entries = Vec::new();
     for object in named.take_while(|object| object.key.name.as_str().starts_with(&prefix)) {

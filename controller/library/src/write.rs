@@ -31,6 +31,30 @@ impl Library {
         self.desk.propose(requests::of(&anew(caller), command)).await.map(drop)
     }
 
+    /// Deletes objects, in one change. It does not matter whether they are still there.
+    pub(crate) async fn delete_all<'k>(
+        &self,
+        caller: &Caller,
+        keys: impl Iterator<Item = &'k ObjectKey>,
+    ) -> Result<(), Error> {
+        let caller = anew(caller);
+        let command = |key: &ObjectKey| {
+            let (kind, name) = (key.kind.clone(), key.name.clone());
+            requests::of(&caller, Command::DeleteObject(DeleteObject { kind, name, expect: Expect::Any }))
+        };
+        let requests: Vec<_> = keys.map(command).collect();
+        if requests.is_empty() {
+            return Ok(());
+        }
+        for answer in self.desk.propose_all(requests).await? {
+            match answer.map_err(Error::from) {
+                Ok(_) | Err(Error::UnknownObject(_)) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
     /// Deletes an object if it is there. True if it was.
     pub(crate) async fn delete(&self, caller: &Caller, key: ObjectKey) -> Result<bool, Error> {
         let ObjectKey { kind, name, .. } = key;

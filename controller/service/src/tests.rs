@@ -5,6 +5,7 @@ mod bounds;
 mod conversations;
 mod enrollment;
 mod inbound;
+mod library;
 mod model_limits;
 mod objects;
 mod probes;
