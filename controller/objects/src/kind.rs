@@ -103,6 +103,10 @@ pub trait Kind: Sync {
     fn kept(&self) -> &'static [&'static str] {
         &[]
     }
+    /// Whether agents write such objects by themselves. However many they write, there is room for what configures the cluster.
+    fn is_for_agents(&self) -> bool {
+        false
+    }
     /// Changes a spec that the schema accepts to the form in which it is stored.
     fn normalise(&self, _spec: &mut Value) {}
     /// Removes what nobody may read from a spec, and undoes [`Self::normalise`].

@@ -53,6 +53,10 @@ impl Kind for KnowledgeKind {
         level::SHARED_KNOWLEDGE
     }
 
+    fn is_for_agents(&self) -> bool {
+        true
+    }
+
     fn schema(&self) -> Value {
         let text = |says: &str| json!({"type": "string", "description": says});
         json!({

@@ -58,6 +58,10 @@ impl Kind for MemoryKind {
         level::SHARED_KNOWLEDGE
     }
 
+    fn is_for_agents(&self) -> bool {
+        true
+    }
+
     fn schema(&self) -> Value {
         let by = |what: &str| json!({"type": "string", "description": format!("The {what} that wrote it.")});
         json!({

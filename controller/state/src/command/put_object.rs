@@ -15,6 +15,9 @@ use crate::state::State;
 /// every command, so they have fewer.
 const OBJECTS_MAX: u64 = if cfg!(test) { 8 } else { 50_000 };
 
+/// Agents write no more once there are so many objects: the rest of the room is for what configures the cluster.
+const OBJECTS_OF_AGENTS_MAX: u64 = OBJECTS_MAX / 5 * 4;
+
 pub(super) fn apply(command: &PutObject, change: &mut Change<'_>) -> Result<Outcome, Rejection> {
     let state = &*change.state;
     let namespace = change.origin.namespace.clone();
@@ -34,7 +37,8 @@ pub(super) fn apply(command: &PutObject, change: &mut Change<'_>) -> Result<Outc
     }
     state.check_order(&key, Some(&command.spec))?;
     if old.is_none() {
-        check_limit("objects", state.objects_total(), OBJECTS_MAX)?;
+        let limit = if kind.is_for_agents() { OBJECTS_OF_AGENTS_MAX } else { OBJECTS_MAX };
+        check_limit("objects", state.objects_total(), limit)?;
     }
     let before = old.as_ref().map_or(0, |old| old.spec.len() as u64 + label_bytes(&old.labels));
     let after = bytes as u64 + label_bytes(&command.labels);
@@ -101,6 +105,13 @@ mod tests {
                 namespace a uid 1 revision 4 {}
             "#]],
         );
+    }
+
+    #[test]
+    fn what_agents_write_leaves_room_for_configuration() {
+        let entry = |name: &str| format!(r#"put knowledge {name} {{"content":"x","domain":"d"}}"#);
+        let entries = ["a", "b", "c", "d", "e"].map(entry).join("; ");
+        check(&format!("level 6 -- {entries}; put namespace a; put namespace b"), expect![[""]]);
     }
 
     #[test]
