@@ -110,7 +110,6 @@ pub(super) const OPERATIONS: &[Operation] = &[
         "/api/knowledge/entries/{id}",
         "Changes members of an entry.",
     )
-    .takes(&[IDEMPOTENCY_KEY])
     .body(Body::json::<KnowledgeChange>())
     .answers(&[ok("the entry", &[Content::json::<KnowledgeEntry>()])])
     .refuses(&[WRITE, BODY, FULL, &[UNKNOWN_OBJECT, OBJECT_CHANGED]]),
