@@ -177,7 +177,8 @@ async fn update(context: &Context, options: &Update) -> Result<Exit, Failure> {
     if body.is_empty() {
         return Err(Failure::usage("nothing to change").with_next("give a text, --tag or --metadata"));
     }
-    let value = context.client()?.put(&[&ENTRIES[..], &[id]].concat(), &[], &Value::Object(body)).await?;
+    let client = context.client()?;
+    let value = client.put(&[&ENTRIES[..], &[id]].concat(), &[], &Value::Object(body)).await.map_err(listed)?;
     done(context, value, "changed")
 }
 
@@ -190,7 +191,7 @@ fn done(context: &Context, value: Value, done: &str) -> Result<Exit, Failure> {
 }
 
 async fn get(context: &Context, id: &str) -> Result<Exit, Failure> {
-    let value = context.client()?.get(&[&ENTRIES[..], &[id]].concat(), &[]).await?;
+    let value = context.client()?.get(&[&ENTRIES[..], &[id]].concat(), &[]).await.map_err(listed)?;
     let entry: KnowledgeEntry = answers::read(&value)?;
     let names = vec![format!("knowledge/{}", entry.id)];
     context.show(&Shown { text: text(&entry), value, names })?;
@@ -253,10 +254,15 @@ async fn domains(context: &Context, options: &Domains) -> Result<Exit, Failure> 
 }
 
 async fn delete(context: &Context, id: &str) -> Result<Exit, Failure> {
-    let value = context.client()?.delete(&[&ENTRIES[..], &[id]].concat()).await?;
+    let value = context.client()?.delete(&[&ENTRIES[..], &[id]].concat()).await.map_err(listed)?;
     let name = format!("knowledge/{id}");
     context.show(&Shown { value, text: format!("{name}  deleted\n"), names: vec![name] })?;
     Ok(Exit::Done)
+}
+
+/// Who looks for an entry that is not there gets the command that lists them.
+fn listed(failure: Failure) -> Failure {
+    if failure.exit == Exit::NotFound { failure.with_next("list them: atlasctl knowledge list") } else { failure }
 }
 
 fn read_metadata(text: Option<&str>) -> Result<Option<Map<String, Value>>, Failure> {

@@ -97,10 +97,12 @@ async fn show(context: &Context, scope: &str) -> Result<Exit, Failure> {
     let value = context.client()?.get(&PATH, &[("scope", scope)]).await?;
     let memory: Memory = answers::read(&value)?;
     if memory.entries == 0 {
-        context.note(&format!("the memory {} is empty", memory.scope));
+        context.note(&format!("nothing is in the memory of {}", memory.scope));
     }
     let names = vec![format!("memory/{}", memory.scope)];
-    context.show(&Shown { text: memory.text, value, names })?;
+    // A text that was set may end within a line.
+    let end = if memory.text.is_empty() || memory.text.ends_with('\n') { "" } else { "\n" };
+    context.show(&Shown { text: memory.text + end, value, names })?;
     Ok(Exit::Done)
 }
 
