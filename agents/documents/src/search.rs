@@ -59,7 +59,7 @@ impl Search<'_> {
         }
         let top = usize::try_from(self.top.unwrap_or(TOP_DEFAULT).min(TOP_MAX)).unwrap_or(usize::MAX);
         let index = Index::new(all);
-        let hits = index.search(query, top);
+        let hits = index.search_words(query, top);
         let context: Vec<String> = hits.iter().map(|hit| format!("Source: {}\n{}", hit.source, hit.text)).collect();
         let mut sources: Vec<String> = Vec::new();
         for hit in &hits {

@@ -1,11 +1,17 @@
 //! Cutting documents into chunks.
 
+use std::collections::VecDeque;
+use std::ops::Range;
+
+use crate::separators;
+
 /// How documents are cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ChunkSize {
-    /// Most characters of a chunk; at least 1.
+    /// Most bytes of a chunk; at least 1. A character that has more is a chunk.
     pub size: usize,
-    /// Characters of the chunk before that a chunk repeats. At most half of `size` counts, so that each chunk has something new.
+    /// Most bytes of the chunk before that a chunk repeats, in whole parts. At most half of `size` counts, so that each chunk has
+    /// something new.
     pub overlap: usize,
 }
 
@@ -17,128 +23,129 @@ pub struct Chunk {
     pub text: String,
 }
 
-/// What ends a chunk, the best first: a paragraph, a line, a sentence, a word.
-const ENDS: [&str; 4] = ["\n\n", "\n", ". ", " "];
-
 /// The chunks of a document, in order. Chunks without a visible character are left out.
+///
+/// The text is cut at the strongest separator that it has, which depends on the ending of the source: functions of programs, headings
+/// of Markdown, and otherwise blank lines, lines, words and characters. Parts that are still too long are cut at the next one, and
+/// neighbours that fit are joined again. A separator with a visible character begins the part after it. The time is in proportion to
+/// the length of the text.
 pub fn chunks(source: &str, text: &str, cut: ChunkSize) -> Vec<Chunk> {
     let size = cut.size.max(1);
-    let overlap = cut.overlap.min(size / 2);
-    let (mut chunks, mut from) = (Vec::new(), 0);
-    while from < text.len() {
-        let to = end(text, from, size);
-        let part = text[from..to].trim();
-        if !part.is_empty() {
-            chunks.push(Chunk { source: source.to_owned(), text: part.to_owned() });
-        }
-        if to == text.len() {
-            break;
-        }
-        from = back(text, to, overlap).max(next(text, from));
+    let mut joined = Joined {
+        text,
+        size,
+        overlap: cut.overlap.min(size / 2),
+        parts: VecDeque::new(),
+        fresh: false,
+        done: Vec::new(),
+    };
+    split(&mut joined, 0..text.len(), &separators::of(source));
+    joined.flush();
+    let chunk = |text: &str| Chunk { source: source.to_owned(), text: text.to_owned() };
+    joined.done.into_iter().filter_map(|range| text.get(range)).map(chunk).collect()
+}
+
+/// Splits a range of the text at the first separator that it has, and again what is still too long.
+fn split(joined: &mut Joined<'_>, range: Range<usize>, separators: &[&str]) {
+    let text = joined.text.get(range.clone()).unwrap_or_default();
+    if text.len() <= joined.size {
+        return joined.push(range);
     }
-    chunks
-}
-
-/// Where a chunk ends that begins at a place: after the last good end in its second half, or after `size` characters.
-fn end(text: &str, from: usize, size: usize) -> usize {
-    let rest = &text[from..];
-    let Some((most, _)) = rest.char_indices().nth(size) else { return text.len() };
-    let whole = &rest[..most];
-    let half = whole.char_indices().nth(size / 2).map_or(0, |(place, _)| place);
-    let ends = ENDS.iter().filter_map(|end| whole.rfind(end).map(|place| place + end.len()));
-    from + ends.filter(|place| *place > half).find(|place| *place > 0).unwrap_or(most)
-}
-
-/// The place so many characters before another one, at the beginning of a word if there is one between the two.
-fn back(text: &str, to: usize, characters: usize) -> usize {
-    if characters == 0 {
-        return to;
+    let found = separators.iter().position(|separator| separator.is_empty() || text.contains(separator));
+    let (Some(place), Some(separator)) = (found, found.and_then(|place| separators.get(place))) else {
+        return joined.alone(range);
+    };
+    let weaker = separators.get(place + 1..).unwrap_or_default();
+    for part in parts(text, separator) {
+        let part = range.start + part.start..range.start + part.end;
+        if part.len() <= joined.size {
+            joined.push(part);
+        } else {
+            joined.flush();
+            if weaker.is_empty() {
+                joined.alone(part);
+            } else {
+                split(joined, part, weaker);
+                joined.flush();
+            }
+        }
     }
-    let place = text[..to].char_indices().rev().nth(characters - 1).map_or(0, |(place, _)| place);
-    let word = text[place..to].find(char::is_whitespace).map(|space| next(text, place + space));
-    word.filter(|word| *word < to).unwrap_or(place)
 }
 
-/// The place after the character at a place.
-fn next(text: &str, place: usize) -> usize {
-    place + text[place..].chars().next().map_or(0, char::len_utf8)
+/// The parts of a text between separators; the empty separator is between all characters. What is visible of the text is in one of them.
+fn parts<'a>(text: &'a str, separator: &'a str) -> Box<dyn Iterator<Item = Range<usize>> + 'a> {
+    if separator.is_empty() {
+        return Box::new(text.char_indices().map(|(place, character)| place..place + character.len_utf8()));
+    }
+    let kept = !separator.trim().is_empty();
+    let mut begun = 0;
+    let ends = text.match_indices(separator).map(|(place, _)| place).chain([text.len()]);
+    Box::new(ends.map(move |end| {
+        let part = begun..end;
+        begun = if kept { end } else { end + separator.len() };
+        part
+    }))
+}
+
+/// Parts that are being joined to chunks.
+struct Joined<'a> {
+    text: &'a str,
+    size: usize,
+    overlap: usize,
+    /// The parts of the chunk that is being made, in order.
+    parts: VecDeque<Range<usize>>,
+    /// Whether one of them is in no chunk yet.
+    fresh: bool,
+    done: Vec<Range<usize>>,
+}
+
+impl Joined<'_> {
+    /// The bytes from the first part to a place.
+    fn length(&self, end: usize) -> usize {
+        self.parts.front().map_or(0, |first| end.saturating_sub(first.start))
+    }
+
+    /// Adds a part; what would be too long with it becomes a chunk, and its end that may be repeated stays.
+    fn push(&mut self, part: Range<usize>) {
+        if part.is_empty() {
+            return;
+        }
+        if self.length(part.end) > self.size {
+            self.emit();
+            let end = self.parts.back().map_or(0, |last| last.end);
+            while !self.parts.is_empty() && (self.length(end) > self.overlap || self.length(part.end) > self.size) {
+                self.parts.pop_front();
+            }
+        }
+        self.parts.push_back(part);
+        self.fresh = true;
+    }
+
+    /// A part that is a chunk by itself.
+    fn alone(&mut self, part: Range<usize>) {
+        self.flush();
+        self.parts.push_back(part);
+        self.fresh = true;
+        self.flush();
+    }
+
+    /// Makes a chunk of the parts, without the blanks around it.
+    fn emit(&mut self) {
+        let (Some(first), Some(last)) = (self.parts.front(), self.parts.back()) else { return };
+        let text = self.text.get(first.start..last.end).unwrap_or_default();
+        let start = first.start + (text.len() - text.trim_start().len());
+        let end = start + text.trim().len();
+        if self.fresh && start < end {
+            self.done.push(start..end);
+        }
+        self.fresh = false;
+    }
+
+    fn flush(&mut self) {
+        self.emit();
+        self.parts.clear();
+    }
 }
 
 #[cfg(test)]
-mod tests {
-    use expect_test::{Expect, expect};
-    use proptest::prelude::*;
-
-    use super::*;
-
-    fn check(text: &str, size: usize, overlap: usize, expected: &Expect) {
-        let shown: String =
-            chunks("d", text, ChunkSize { size, overlap }).iter().map(|chunk| format!("{:?}\n", chunk.text)).collect();
-        expected.assert_eq(&shown);
-    }
-
-    #[test]
-    fn chunks_end_at_paragraphs_lines_sentences_and_words() {
-        check(
-            "One two.\n\nThree four five.\nSix",
-            20,
-            0,
-            &expect![[r#"
-                "One two.\n\nThree"
-                "four five.\nSix"
-            "#]],
-        );
-        check(
-            "aaaa bbbb cccc dddd",
-            10,
-            0,
-            &expect![[r#"
-            "aaaa bbbb"
-            "cccc dddd"
-        "#]],
-        );
-        check(
-            "éééééééééééé",
-            5,
-            0,
-            &expect![[r#"
-            "ééééé"
-            "ééééé"
-            "éé"
-        "#]],
-        );
-        check(" \n ", 5, 0, &expect![""]);
-        check("", 5, 0, &expect![""]);
-    }
-
-    #[test]
-    fn chunks_overlap_by_whole_words() {
-        check(
-            "aaaa bbbb cccc dddd eeee",
-            10,
-            5,
-            &expect![[r#"
-            "aaaa bbbb"
-            "bbbb cccc"
-            "cccc dddd"
-            "dddd eeee"
-        "#]],
-        );
-    }
-
-    proptest! {
-        #[test]
-        fn every_word_is_in_a_chunk_and_chunks_are_bounded(
-            text in "[a-c \\n.é]{0,200}", size in 1_usize..40, overlap in 0_usize..60,
-        ) {
-            let all = chunks("d", &text, ChunkSize { size, overlap });
-            for chunk in &all {
-                prop_assert!(chunk.text.chars().count() <= size);
-            }
-            let visible = |text: &str| text.chars().filter(|c| !c.is_whitespace()).count();
-            let total: usize = all.iter().map(|chunk| visible(&chunk.text)).sum();
-            prop_assert!(total >= visible(&text));
-            prop_assert!(all.len() <= text.chars().count() + 1);
-        }
-    }
-}
+mod tests;
