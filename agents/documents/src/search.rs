@@ -1,8 +1,8 @@
-//! One search.
+//! What is searched, and what a search finds.
 
 use std::path::Path;
 
-use atlas_retrieval::{ChunkSize, Index, chunks};
+use atlas_retrieval::{Chunk, ChunkSize, Index, Question, VectorError, Vectors, chunks};
 
 use crate::files::{DocumentError, files, read};
 
@@ -10,7 +10,7 @@ use crate::files::{DocumentError, files, read};
 const TOP_DEFAULT: u64 = 5;
 const TOP_MAX: u64 = 100;
 
-/// How documents are cut, if the search does not say, in characters.
+/// How documents are cut, if the search does not say, in bytes.
 const SIZE_DEFAULT: u64 = 1_000;
 const SIZE_MAX: u64 = 100_000;
 const OVERLAP_DEFAULT: u64 = 50;
@@ -25,9 +25,9 @@ pub struct Search<'a> {
     pub documents: &'a [String],
     /// Most chunks of the result.
     pub top: Option<u64>,
-    /// Characters of a chunk.
+    /// Bytes of a chunk.
     pub chunk_size: Option<u64>,
-    /// Characters that a chunk repeats of the one before.
+    /// Bytes that a chunk repeats of the one before.
     pub chunk_overlap: Option<u64>,
 }
 
@@ -40,33 +40,74 @@ pub struct Matches {
     pub sources: Vec<String>,
 }
 
+impl Matches {
+    /// Those of chunks, the best first.
+    pub fn of<'c>(hits: impl IntoIterator<Item = &'c Chunk>) -> Self {
+        let (mut context, mut sources) = (Vec::new(), Vec::new());
+        for hit in hits {
+            context.push(format!("Source: {}\n{}", hit.source, hit.text));
+            if !sources.contains(&hit.source) {
+                sources.push(hit.source.clone());
+            }
+        }
+        Self { context: context.join("\n\n"), sources }
+    }
+}
+
 impl Search<'_> {
-    /// Searches in the folder of the agent.
+    /// Searches in the folder of the agent, by words alone.
     pub fn run(&self, folder: &Path, query: &str) -> Result<Matches, DocumentError> {
+        let index = Index::new(self.chunks(folder)?);
+        Ok(Matches::of(index.search_words(query, self.top())))
+    }
+
+    /// The chunks of all documents, in their order. A document that is no text has none.
+    pub fn chunks(&self, folder: &Path) -> Result<Vec<Chunk>, DocumentError> {
         let files = files(folder, self.documents)?;
         let folder = folder.canonicalize().map_err(DocumentError::Folder)?;
-        let size = |number: u64| usize::try_from(number.min(SIZE_MAX)).unwrap_or(usize::MAX);
-        let cut = ChunkSize {
-            size: size(self.chunk_size.filter(|size| *size > 0).unwrap_or(SIZE_DEFAULT)),
-            overlap: size(self.chunk_overlap.unwrap_or(OVERLAP_DEFAULT)),
-        };
         let (mut all, mut left) = (Vec::new(), BYTES_MAX);
         for file in &files {
             let source = file.strip_prefix(&folder).unwrap_or(file).display().to_string();
             let Some(text) = read(file, &source)? else { continue };
             left = left.checked_sub(text.len() as u64).ok_or(DocumentError::Size { max: BYTES_MAX })?;
-            all.extend(chunks(&source, &text, cut));
+            all.extend(chunks(&source, &text, self.size()));
         }
-        let top = usize::try_from(self.top.unwrap_or(TOP_DEFAULT).min(TOP_MAX)).unwrap_or(usize::MAX);
-        let index = Index::new(all);
-        let hits = index.search_words(query, top);
-        let context: Vec<String> = hits.iter().map(|hit| format!("Source: {}\n{}", hit.source, hit.text)).collect();
-        let mut sources: Vec<String> = Vec::new();
-        for hit in &hits {
-            if !sources.contains(&hit.source) {
-                sources.push(hit.source.clone());
-            }
-        }
-        Ok(Matches { context: context.join("\n\n"), sources })
+        Ok(all)
     }
+
+    /// What is searched for of a query: as much as a chunk has. None if it has no visible character.
+    pub fn asked(&self, query: &str) -> Option<String> {
+        chunks("query.txt", query, self.size()).into_iter().next().map(|chunk| chunk.text)
+    }
+
+    /// Most chunks of the result.
+    pub fn top(&self) -> usize {
+        usize::try_from(self.top.unwrap_or(TOP_DEFAULT).min(TOP_MAX)).unwrap_or(usize::MAX)
+    }
+
+    /// How documents are cut.
+    pub fn size(&self) -> ChunkSize {
+        let size = |number: u64| usize::try_from(number.min(SIZE_MAX)).unwrap_or(usize::MAX);
+        ChunkSize {
+            size: size(self.chunk_size.filter(|size| *size > 0).unwrap_or(SIZE_DEFAULT)),
+            overlap: size(self.chunk_overlap.unwrap_or(OVERLAP_DEFAULT)),
+        }
+    }
+}
+
+/// The chunks that fit best, the best first: by words, and by vectors if there is one of the question and of each chunk.
+pub fn hits(
+    chunks: Vec<Chunk>,
+    vectors: Option<Vec<Vec<f32>>>,
+    (words, vector): (&str, Option<&[f32]>),
+    most: usize,
+) -> Result<Vec<Chunk>, VectorError> {
+    let Some(rows) = vectors else {
+        let index = Index::new(chunks);
+        return Ok(index.search_words(words, most).into_iter().cloned().collect());
+    };
+    let vectors = Vectors::from_rows(rows.first().map_or(0, Vec::len), rows)?;
+    let index = Index::with_vectors(chunks, vectors)?;
+    let hits = index.search(&Question { vector, ..Question::new(words, most) })?;
+    Ok(hits.iter().filter_map(|hit| index.chunk(hit.chunk).cloned()).collect())
 }

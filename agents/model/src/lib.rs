@@ -14,6 +14,7 @@ mod price;
 mod price_list;
 mod request;
 mod spec;
+pub mod task;
 mod url;
 mod usage;
 
@@ -37,5 +38,6 @@ pub use spec::{
     Patch, PatchBody, Provider, Purpose, Retry, SCOPES_MAX, SpecError, TokenBody, VALUE_BYTES_MAX, check_headers,
     login_secret,
 };
+pub use task::{NumbersError, Task};
 pub use url::{URL_BYTES_MAX, check_url};
 pub use usage::Usage;

@@ -3,13 +3,16 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::Messages;
+use crate::{Messages, Task};
 
 /// One request to a model.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Request {
     /// The id that the provider knows the model by.
     pub model: String,
+    /// What the model is asked to do.
+    #[serde(default, skip_serializing_if = "Task::is_chat")]
+    pub task: Task,
     /// Sent only if it is not empty.
     #[serde(default)]
     pub system: String,

@@ -1,6 +1,6 @@
 //! Whether the next call fits into what is left of a budget.
 
-use atlas_model::{Answer, NanoDollars, Part, Prices, Request, Usage};
+use atlas_model::{Answer, NanoDollars, Part, Prices, Request, Task, Usage};
 
 use crate::Settings;
 
@@ -46,10 +46,12 @@ pub fn used(settings: &Settings, request: impl FnOnce() -> Request, answer: &Ans
     if !counts || usage.input > 0 && usage.output > 0 {
         return CountedUsage { usage, estimated: false };
     }
+    let request = request();
     if usage.input == 0 {
-        usage.input = estimate(&request());
+        usage.input = estimate(&request);
     }
-    if usage.output == 0 {
+    // Vectors and scores are no tokens.
+    if usage.output == 0 && request.task == Task::Chat {
         usage.output = answer.parts.iter().map(tokens).sum();
     }
     CountedUsage { usage, estimated: usage != answer.usage }
