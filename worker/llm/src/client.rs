@@ -19,7 +19,7 @@ use std::time::Duration;
 
 use atlas_env::Env;
 use atlas_http::{Connector, Proxy, Trust, limited};
-use atlas_model::{Answer, CallError, CallErrorKind, Capability, Delta, Patch, Request};
+use atlas_model::{Answer, CallError, CallErrorKind, Capability, Delta, Patch, Purpose, Request};
 use bytes::Bytes;
 use http_body_util::Full;
 use hyper_util::client::legacy;
@@ -53,6 +53,8 @@ pub struct Target {
     /// The id that the provider knows it by; replaces [`Request::model`].
     pub model: String,
     pub backend: Backend,
+    /// What it is for. Other work is not sent.
+    pub purpose: Purpose,
     /// Whether its answers may arrive in pieces.
     pub stream: bool,
     /// Maximum time of one try.
@@ -167,6 +169,7 @@ impl Target {
             name: name.into(),
             model: model.into(),
             backend: Backend::Http(Box::new(http)),
+            purpose: Purpose::Chat,
             stream: true,
             timeout: Duration::from_secs(300),
             attempts: 3,

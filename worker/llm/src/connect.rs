@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use atlas_http::{Proxy, ProxyError};
+use atlas_model::task::DIMENSIONS_MAX;
 use atlas_model::{ModelSpec, Provider, Purpose, Reference};
 use atlas_secrets::{Template, TemplateError};
 use atlas_types::SecretText;
@@ -16,9 +17,11 @@ use crate::auth::{Auth, LoginTokens};
 use crate::bedrock::{self, Bedrock};
 use crate::client::{Backend, Http, READ_TIMEOUT, Target};
 use crate::cohere::Cohere;
+use crate::embedding::{Dialect as Embeds, Embedding};
 use crate::gemini::Gemini;
 use crate::ollama::{self, Ollama};
 use crate::openai::{AZURE_API_VERSION, Access, Chat, Responses, known};
+use crate::reranking::{Dialect as Ranks, Reranking};
 use crate::scripted::Script;
 use crate::vertex::VertexAi;
 use crate::vertex::adc::{Adc, AdcError};
@@ -67,14 +70,11 @@ pub enum ConnectError {
 
 /// A target for the model `name`.
 pub fn target(name: &str, spec: &ModelSpec, surroundings: &Surroundings<'_>) -> Result<Target, ConnectError> {
-    if spec.purpose != Purpose::Chat {
-        let problem = format!("it is for {:?} and not for conversations", spec.purpose).to_lowercase();
-        return Err(ConnectError::Unsupported { problem });
-    }
     Ok(Target {
         name: name.to_owned(),
         model: spec.name.clone(),
         backend: Connect { spec, surroundings }.backend()?,
+        purpose: spec.purpose,
         stream: spec.stream,
         timeout: seconds(spec.timeout_seconds),
         attempts: spec.retry.attempts,
@@ -97,10 +97,16 @@ struct Connect<'a> {
 
 impl Connect<'_> {
     fn backend(&self) -> Result<Backend, ConnectError> {
-        if let (Provider::Scripted, Some(script)) = (self.spec.provider, &self.surroundings.script) {
+        if let (Provider::Scripted, Purpose::Chat, Some(script)) =
+            (self.spec.provider, self.spec.purpose, &self.surroundings.script)
+        {
             return Ok(Backend::Scripted(Arc::clone(script)));
         }
-        let (protocol, base_url) = self.protocol()?;
+        let (protocol, base_url) = match self.spec.purpose {
+            Purpose::Chat => self.protocol()?,
+            Purpose::Embedding => self.embedding()?,
+            Purpose::Reranker => self.reranking()?,
+        };
         let headers = self.spec.headers.iter().map(|(name, value)| Ok((name.clone(), self.fill(value, "headers")?)));
         let bearer = self.surroundings.bearer.filter(|_| self.spec.forwards());
         let bearer = bearer.map(|bearer| Ok(("authorization".to_owned(), Secret::from(bearer.expose()))));
@@ -148,12 +154,7 @@ impl Connect<'_> {
                 let base_url = self.spec.base_url.clone().unwrap_or_else(|| known::OPENAI.to_owned());
                 (Arc::new(Responses { access: self.access(key)? }), base_url)
             }
-            Provider::Azure => {
-                let key = key.ok_or_else(|| self.missing("a key"))?;
-                let version = self.parameter("api_version")?;
-                let api_version = version.map_or(AZURE_API_VERSION.to_owned(), |version| version.expose().to_owned());
-                (Arc::new(Chat { access: Access::Azure { key, api_version }, ..Chat::default() }), own())
-            }
+            Provider::Azure => (Arc::new(Chat { access: self.azure(key)?, ..Chat::default() }), own()),
             Provider::Anthropic => (Arc::new(Anthropic { auth: key_or_none(key) }), own()),
             Provider::Gemini => (Arc::new(Gemini { auth: key_or_none(key) }), own()),
             Provider::Vertex => (Arc::new(self.vertex(key)?), own()),
@@ -167,8 +168,71 @@ impl Connect<'_> {
         })
     }
 
+    /// The protocol and the address of a model that turns texts into vectors.
+    fn embedding(&self) -> Result<(Arc<dyn Protocol>, String), ConnectError> {
+        let (own, key) = (self.spec.base_url.clone().unwrap_or_default(), self.key()?);
+        let (dialect, access, base_url) = match self.spec.provider {
+            Provider::Openai | Provider::OpenaiResponses => {
+                let (server, base_url) = self.server()?;
+                (Embeds::of_server(server), self.access(key)?, base_url)
+            }
+            Provider::Azure => (Embeds::Openai, self.azure(key)?, own),
+            Provider::Cohere => (Embeds::Cohere, self.access(key)?, own),
+            Provider::Gemini => (Embeds::Gemini, self.access(key)?, own),
+            Provider::Ollama => {
+                let base_url = self.spec.base_url.clone().unwrap_or_else(|| ollama::LOCAL.to_owned());
+                (Embeds::Ollama, self.access(key)?, base_url)
+            }
+            other => return Err(no_such_work(other, "embeddings", "azure, cohere, gemini, ollama and openai")),
+        };
+        let dimensions = self.dimensions()?;
+        Ok((Arc::new(Embedding { dialect, access, dimensions }), base_url))
+    }
+
+    /// The protocol and the address of a reranker.
+    fn reranking(&self) -> Result<(Arc<dyn Protocol>, String), ConnectError> {
+        let key = self.key()?;
+        let (dialect, base_url) = match self.spec.provider {
+            Provider::Openai => {
+                let (server, base_url) = self.server()?;
+                if base_url == known::OPENAI {
+                    return Err(self.missing("a base_url, or the parameter server: OpenAI has no rerankers"));
+                }
+                (Ranks::of_server(server), base_url)
+            }
+            Provider::Cohere => (Ranks::Cohere, self.spec.base_url.clone().unwrap_or_default()),
+            other => return Err(no_such_work(other, "rerankers", "cohere and openai")),
+        };
+        Ok((Arc::new(Reranking { dialect, access: self.access(key)? }), base_url))
+    }
+
+    fn dimensions(&self) -> Result<Option<u32>, ConnectError> {
+        let Some(text) = self.parameter("dimensions")? else { return Ok(None) };
+        let length = text.expose().parse().ok().filter(|length| (1..=DIMENSIONS_MAX).contains(&(*length as usize)));
+        let problem = || format!("the parameter dimensions is no whole number from 1 to {DIMENSIONS_MAX}");
+        length.map(Some).ok_or_else(|| ConnectError::Unsupported { problem: problem() })
+    }
+
     /// OpenAI, a known server by the parameter `server`, or another one by its address.
     fn chat(&self, key: Option<Secret>) -> Result<(Arc<dyn Protocol>, String), ConnectError> {
+        let (server, base_url) = self.server()?;
+        let mut chat = match server {
+            None if base_url == known::OPENAI => Chat::default(),
+            server => Chat::compatible(server.map_or("", |server| server.name), None),
+        };
+        chat.access = self.access(key)?;
+        Ok((Arc::new(chat), base_url))
+    }
+
+    fn azure(&self, key: Option<Secret>) -> Result<Access, ConnectError> {
+        let key = key.ok_or_else(|| self.missing("a key"))?;
+        let version = self.parameter("api_version")?;
+        let api_version = version.map_or(AZURE_API_VERSION.to_owned(), |version| version.expose().to_owned());
+        Ok(Access::Azure { key, api_version })
+    }
+
+    /// The server that speaks OpenAI's protocol, if it is a known one, and its address.
+    fn server(&self) -> Result<(Option<&'static known::Server>, String), ConnectError> {
         let named = self.parameter("server")?;
         let named = named.as_ref().map(Secret::expose);
         let unknown = || ConnectError::Unsupported { problem: "no server of that name is known".to_owned() };
@@ -183,12 +247,7 @@ impl Connect<'_> {
             base_url = base_url.replace("{account}", &crate::percent::encode(account.expose(), ""));
         }
         let server = named.or_else(|| known::SERVERS.iter().find(|server| server.base_url == base_url));
-        let mut chat = match server {
-            None if base_url == known::OPENAI => Chat::default(),
-            server => Chat::compatible(server.map_or("", |server| server.name), None),
-        };
-        chat.access = self.access(key)?;
-        Ok((Arc::new(chat), base_url))
+        Ok((server, base_url))
     }
 
     fn access(&self, key: Option<Secret>) -> Result<Access, ConnectError> {
@@ -271,6 +330,11 @@ impl Connect<'_> {
     fn missing(&self, what: &'static str) -> ConnectError {
         ConnectError::Missing { provider: self.spec.provider.as_str(), what }
     }
+}
+
+fn no_such_work(provider: Provider, what: &str, known: &str) -> ConnectError {
+    let problem = format!("the provider {} has no {what} here; those that have are {known}", provider.as_str());
+    ConnectError::Unsupported { problem }
 }
 
 fn key_or_none(key: Option<Secret>) -> Auth {

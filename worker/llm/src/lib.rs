@@ -16,6 +16,7 @@ pub mod client;
 pub mod cohere;
 pub mod connect;
 pub mod decoder;
+pub mod embedding;
 pub mod failure;
 pub mod gemini;
 mod ids;
@@ -29,11 +30,13 @@ pub mod patch;
 mod percent;
 mod raw;
 pub mod redact;
+pub mod reranking;
 pub mod scripted;
 #[cfg(test)]
 mod testing;
 mod utc;
 pub mod vertex;
+mod whole;
 
 use atlas_http::Secret;
 use atlas_model::{Answer, CallError, Delta, Request};

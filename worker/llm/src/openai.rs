@@ -30,7 +30,7 @@ pub enum Access {
 pub const AZURE_API_VERSION: &str = "2024-12-01-preview";
 
 impl Access {
-    fn sign(&self, parts: &mut Parts) -> Result<(), EncodeError> {
+    pub(crate) fn sign(&self, parts: &mut Parts) -> Result<(), EncodeError> {
         match self {
             Self::Open => Ok(()),
             Self::Bearer { key, organization } => {

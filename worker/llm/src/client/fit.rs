@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use atlas_model::{CallError, CallErrorKind, Capability, Part, Request, estimate};
+use atlas_model::{CallError, CallErrorKind, Capability, Part, Purpose, Request, estimate};
 
 use super::Target;
 
@@ -11,6 +11,7 @@ pub(super) fn fit<'a>(
     target: &Target,
     request: &'a Request,
 ) -> Result<(Cow<'a, Request>, Vec<&'static str>), CallError> {
+    refuse_other_work(target, request)?;
     refuse_too_long(target, request)?;
     let has = |capability| target.capabilities.as_ref().is_none_or(|declared| declared.contains(&capability));
     let lacks = |what: &str| {
@@ -46,6 +47,21 @@ pub(super) fn fit<'a>(
         fitted.to_mut().max_tokens = Some(most);
     }
     Ok((fitted, dropped))
+}
+
+/// Refuses work that the model is not for.
+fn refuse_other_work(target: &Target, request: &Request) -> Result<(), CallError> {
+    let wanted = request.task.purpose();
+    if wanted == target.purpose {
+        return Ok(());
+    }
+    let name = |purpose| match purpose {
+        Purpose::Chat => "conversations (type: chat)",
+        Purpose::Embedding => "embeddings (type: embedding)",
+        Purpose::Reranker => "reranking (type: reranker)",
+    };
+    let text = format!("the model {} is for {} and not for {}", target.name, name(target.purpose), name(wanted));
+    Err(CallError::new(CallErrorKind::UnknownModel, text))
 }
 
 fn images(request: &Request) -> bool {

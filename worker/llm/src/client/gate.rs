@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use atlas_env::Clock;
-use atlas_model::{Answer, CallError, Message, Part, Request, Role, estimate};
+use atlas_model::{Answer, CallError, Message, Part, Request, Role, Task, estimate};
 use futures::future::BoxFuture;
 
 use super::Target;
@@ -44,7 +44,9 @@ pub(super) fn used(request: &Request, answer: &Answer) -> u64 {
     let read = if usage.input > 0 { usage.input } else { input(request) };
     let message = || Message { role: Role::Assistant, parts: answer.parts.clone() };
     let text = || input(&Request { messages: vec![message()].into(), ..Request::default() });
-    read.saturating_add(if usage.output > 0 { usage.output } else { text() })
+    // Vectors and scores are no tokens.
+    let is_counted = usage.output > 0 || request.task != Task::Chat;
+    read.saturating_add(if is_counted { usage.output } else { text() })
 }
 
 /// The tokens of a request. A third more than the usual estimate, because some texts have more tokens.

@@ -1,4 +1,4 @@
-use atlas_model::{Message, Request};
+use atlas_model::{Message, Request, Task};
 use expect_test::{Expect, expect};
 use serde_json::{Value, json};
 
@@ -13,11 +13,13 @@ fn connect(spec: &Value) -> Result<Target, ConnectError> {
 
 /// Compares the head of the request that a model gets, with the keys in it, or the error.
 fn check(spec: &Value, expected: &Expect) {
-    let request = Request {
-        model: spec["name"].as_str().unwrap_or_default().to_owned(),
-        messages: vec![Message::user("Hi")].into(),
-        ..Request::default()
+    let model = spec["name"].as_str().unwrap_or_default().to_owned();
+    let task = match spec["type"].as_str() {
+        Some("embedding") => Task::EmbedQuery,
+        Some("reranker") => Task::Rank,
+        _ => Task::Chat,
     };
+    let request = Request { model, task, messages: vec![Message::user("Hi")].into(), ..Request::default() };
     let shown = match connect(spec) {
         Err(error) => atlas_env::chain(&error),
         Ok(target) => {
@@ -102,6 +104,40 @@ fn other_providers() {
 }
 
 #[test]
+fn models_that_embed_and_rank() {
+    check(
+        &json!({"provider": "openai", "name": "m", "type": "embedding", "key": "secret://key"}),
+        &expect!["https://api.openai.com/v1/embeddings direct authorization: Bearer canary"],
+    );
+    check(
+        &json!({"provider": "azure", "name": "d", "type": "embedding", "base_url": "https://a.openai.azure.com", "key": "secret://key", "parameters": {"api_version": "v1"}}),
+        &expect!["https://a.openai.azure.com/openai/deployments/d/embeddings?api-version=v1 direct api-key: canary"],
+    );
+    check(
+        &json!({"provider": "gemini", "name": "m", "type": "embedding", "key": "secret://key"}),
+        &expect![
+            "https://generativelanguage.googleapis.com/v1beta/models/m:batchEmbedContents direct x-goog-api-key: canary"
+        ],
+    );
+    check(
+        &json!({"provider": "ollama", "name": "m", "type": "embedding"}),
+        &expect!["http://localhost:11434/api/embed direct "],
+    );
+    check(
+        &json!({"provider": "cohere", "name": "m", "type": "embedding", "key": "secret://key"}),
+        &expect!["https://api.cohere.com/v2/embed direct authorization: Bearer canary"],
+    );
+    check(
+        &json!({"provider": "cohere", "name": "m", "type": "reranker", "key": "secret://key"}),
+        &expect!["https://api.cohere.com/v2/rerank direct authorization: Bearer canary"],
+    );
+    check(
+        &json!({"provider": "openai", "name": "m", "type": "reranker", "parameters": {"server": "voyageai"}, "key": "secret://key"}),
+        &expect!["https://api.voyageai.com/v1/rerank direct authorization: Bearer canary"],
+    );
+}
+
+#[test]
 fn headers_patches_and_proxies() {
     check(
         &json!({
@@ -139,8 +175,24 @@ fn what_is_missing_is_named() {
         ]],
     );
     check(
-        &json!({"provider": "openai", "name": "m", "type": "embedding"}),
-        &expect!["the model cannot be called: it is for embedding and not for conversations"],
+        &json!({"provider": "anthropic", "name": "m", "type": "embedding"}),
+        &expect![
+            "the model cannot be called: the provider anthropic has no embeddings here; those that have are azure, cohere, gemini, ollama and openai"
+        ],
+    );
+    check(
+        &json!({"provider": "ollama", "name": "m", "type": "reranker"}),
+        &expect![
+            "the model cannot be called: the provider ollama has no rerankers here; those that have are cohere and openai"
+        ],
+    );
+    check(
+        &json!({"provider": "openai", "name": "m", "type": "reranker"}),
+        &expect!["the provider openai needs a base_url, or the parameter server: OpenAI has no rerankers"],
+    );
+    check(
+        &json!({"provider": "ollama", "name": "m", "type": "embedding", "parameters": {"dimensions": "0"}}),
+        &expect!["the model cannot be called: the parameter dimensions is no whole number from 1 to 16384"],
     );
     check(
         &json!({"provider": "azure", "name": "m", "base_url": "https://a.test"}),

@@ -69,7 +69,7 @@ pub(crate) fn method(request: &Request) -> &'static str {
 }
 
 /// Models are given by their id or, tuned ones, by their path.
-fn path(model: &str) -> String {
+pub(crate) fn path(model: &str) -> String {
     let path = percent::encode(model, "/");
     if path.contains('/') { path } else { format!("models/{path}") }
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use atlas_http::Proxy;
 use atlas_llm::client::{Backend, Http, Target};
 use atlas_llm::{Endpoint, openai};
+use atlas_model::Purpose;
 use serde_json::{Value, json};
 
 use crate::server::Seen;
@@ -49,6 +50,7 @@ pub(crate) fn target() -> Target {
         name: "small".to_owned(),
         model: "gpt-test".to_owned(),
         backend: Backend::Http(Box::new(http)),
+        purpose: Purpose::Chat,
         stream: true,
         timeout: Duration::from_secs(60),
         attempts: 3,

@@ -7,7 +7,7 @@ use std::time::Duration;
 use atlas_http::Proxy;
 use atlas_llm::client::{Backend, Client, Http, Target};
 use atlas_llm::{Endpoint, Protocol};
-use atlas_model::{Message, Part, Request, Role, Stop, Tool, ToolResult};
+use atlas_model::{Message, Part, Purpose, Request, Role, Stop, Tool, ToolResult};
 use expect_test::Expect;
 use serde_json::{Value, json};
 
@@ -44,6 +44,7 @@ impl Provider {
             name: "model".to_owned(),
             model: self.model.to_owned(),
             backend: Backend::Http(Box::new(http)),
+            purpose: Purpose::Chat,
             stream: true,
             timeout: Duration::from_secs(60),
             attempts: 1,

@@ -7,7 +7,7 @@ use atlas_env::{Clock, Entropy};
 use atlas_http::Proxy;
 use atlas_llm::client::{Backend, Client, CompletedCall, Failure, Http, Progress, Target};
 use atlas_llm::scripted::MODEL;
-use atlas_model::{Answer, CallError, CallErrorKind, Delta, Request, Retry};
+use atlas_model::{Answer, CallError, CallErrorKind, Delta, Purpose, Request, Retry};
 use atlas_types::{SecretText, StreamKind};
 use tokio::sync::mpsc;
 
@@ -328,6 +328,7 @@ fn target(model: &str, backend: Backend) -> Target {
         name: model.to_owned(),
         model: model.to_owned(),
         backend,
+        purpose: Purpose::Chat,
         stream: true,
         timeout: TRY_TIMEOUT,
         attempts,
