@@ -188,6 +188,15 @@ impl<'d, 'r> Fields<'d, 'r> {
         }
     }
 
+    /// Members that the format has and a run here could not follow.
+    pub(crate) fn unsupported(&mut self, names: &[&'static str], node: Option<&str>) {
+        for name in names {
+            if self.get(name).is_some_and(|value| !value.is_null()) {
+                self.reading.unsupported(&member(&self.at, name), name, node);
+            }
+        }
+    }
+
     /// Reports missing and unknown members.
     pub(crate) fn finish(self, node: Option<&str>) {
         for name in self.missing {

@@ -54,6 +54,10 @@ pub enum Check {
     UnknownField,
     /// A field of the format that has no effect here.
     UnusedField,
+    /// A field of the format that cannot be followed here.
+    UnsupportedField,
+    /// The settings of a search fit together.
+    RagSettings,
     /// A node has no `next`.
     MissingNext,
     /// An input node continues with one node.
@@ -132,6 +136,8 @@ impl Check {
             Self::ParallelReads => "V21",
             Self::UnknownField => "unknown-field",
             Self::UnusedField => "unused-field",
+            Self::UnsupportedField => "unsupported-field",
+            Self::RagSettings => "rag-settings",
             Self::MissingNext => "missing-next",
             Self::InputNext => "input-next",
             Self::InputValidation => "input-validation",

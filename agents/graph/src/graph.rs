@@ -181,6 +181,21 @@ pub struct Rag {
     pub timeout: Option<u64>,
 }
 
+impl Rag {
+    /// Most chunks of a result.
+    pub const TOP_MAX: u64 = 100;
+    /// Most bytes of a chunk, and the usual ones.
+    pub const CHUNK_MAX: u64 = 100_000;
+    pub const CHUNK_DEFAULT: u64 = 1_000;
+    /// Most chunks of one call of an embedding model.
+    pub const BATCH_MAX: u64 = 2_048;
+
+    /// The models that it names.
+    pub fn models(&self) -> impl Iterator<Item = &str> {
+        [&self.embedding_model, &self.reranker_model].into_iter().flatten().map(String::as_str)
+    }
+}
+
 /// One run of a node for each item of a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MapNode {
@@ -331,6 +346,12 @@ impl Node {
             Kind::Llm(llm) => llm.model.as_deref(),
             _ => None,
         }
+    }
+
+    /// The models with which it searches.
+    pub fn search_models(&self) -> impl Iterator<Item = &str> {
+        let rag = if let Kind::Rag(rag) = &self.kind { Some(rag) } else { None };
+        rag.into_iter().flat_map(|rag| rag.models())
     }
 
     pub fn fallback(&self) -> Option<&str> {

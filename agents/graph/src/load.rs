@@ -297,6 +297,18 @@ impl Reading<'_> {
         });
     }
 
+    pub(crate) fn unsupported(&mut self, pointer: &str, name: &str, node: Option<&str>) {
+        self.findings.push(Finding {
+            check: Check::UnsupportedField,
+            level: Level::Error,
+            node: node.map(str::to_owned),
+            line: self.line(pointer),
+            pointer: pointer.to_owned(),
+            message: format!("the field '{name}' is not supported"),
+            suggestion: Some("remove it".to_owned()),
+        });
+    }
+
     pub(crate) fn unused(&mut self, pointer: &str, name: &str, node: Option<&str>) {
         self.findings.push(Finding {
             check: Check::UnusedField,

@@ -7,9 +7,8 @@ use crate::finding::member;
 use crate::graph::{Agent, Approval, Input, Kind, Llm, MapNode, Next, Node, OnItemError, Rag, Script};
 use crate::load::{LoadErrorKind, TYPES};
 
-/// Fields of `rag` nodes that have no effect: documents are searched by their words.
-const UNUSED_RAG: [&str; 7] =
-    ["embedding_model", "reranker_model", "batch_size", "driver", "extractor_model", "extractor_prompt", "graph_hops"];
+/// Fields of `rag` nodes that later versions of Loki have for other stores, and no search here follows.
+const UNSUPPORTED_RAG: [&str; 4] = ["driver", "extractor_model", "extractor_prompt", "graph_hops"];
 /// Fields of `llm` nodes that have no effect.
 const UNUSED_LLM: [&str; 2] = ["skills_enabled", "enabled_skills"];
 
@@ -118,7 +117,7 @@ fn rag(fields: &mut Fields<'_, '_>, key: &str) -> Kind {
         batch_size: fields.count_or_none("batch_size"),
         timeout: fields.count_or_none("timeout"),
     };
-    fields.unused(&UNUSED_RAG, Some(key));
+    fields.unsupported(&UNSUPPORTED_RAG, Some(key));
     Kind::Rag(Box::new(rag))
 }
 

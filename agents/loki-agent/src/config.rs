@@ -34,6 +34,18 @@ pub struct Config {
     pub conversation_starters: Vec<String>,
     /// Sources of knowledge.
     pub documents: Vec<String>,
+    /// The model that turns documents and prompts into vectors. None searches by words alone.
+    pub rag_embedding_model: Option<String>,
+    /// The model that sorts what a search has found.
+    pub rag_reranker_model: Option<String>,
+    /// Most chunks that a prompt gets.
+    pub rag_top_k: Option<u64>,
+    /// Bytes of a chunk.
+    pub rag_chunk_size: Option<u64>,
+    /// Bytes that a chunk repeats of the one before.
+    pub rag_chunk_overlap: Option<u64>,
+    /// The text of a prompt with what was found, with `__INPUT__`, `__CONTEXT__` and perhaps `__SOURCES__`. None is our own.
+    pub rag_template: Option<String>,
     /// Files of the folder of tools that it may use.
     pub global_tools: Vec<String>,
     /// MCP servers that it may use.
@@ -103,6 +115,12 @@ impl Config {
             variables: variables.collect::<Result<_, _>>()?,
             conversation_starters: reader.texts("conversation_starters")?,
             documents: reader.texts("documents")?,
+            rag_embedding_model: reader.text("rag_embedding_model")?,
+            rag_reranker_model: reader.text("rag_reranker_model")?,
+            rag_top_k: reader.range("rag_top_k", 1..=100, "a whole number from 1 to 100")?,
+            rag_chunk_size: reader.range("rag_chunk_size", 1..=100_000, "a whole number from 1 to 100000")?,
+            rag_chunk_overlap: overlap(&mut reader)?,
+            rag_template: template(&mut reader)?,
             global_tools: reader.texts("global_tools")?,
             mcp_servers: reader.texts("mcp_servers")?,
             tool_permissions: rules.collect::<Result<_, _>>()?,
@@ -121,6 +139,29 @@ impl Config {
                 reader.unknown()
             },
         })
+    }
+}
+
+/// The bytes of a chunk, if a configuration does not say.
+const CHUNK_SIZE: u64 = 1_000;
+/// What a template of prompts must have.
+const PLACEHOLDERS: [&str; 2] = ["__INPUT__", "__CONTEXT__"];
+
+fn overlap(reader: &mut Reader<'_>) -> Result<Option<u64>, ConfigError> {
+    let size = reader.count("rag_chunk_size")?.unwrap_or(CHUNK_SIZE);
+    let overlap = reader.count("rag_chunk_overlap")?;
+    match overlap.filter(|overlap| *overlap >= size) {
+        Some(overlap) => Err(ConfigError::Overlap { overlap, size }),
+        None => Ok(overlap),
+    }
+}
+
+fn template(reader: &mut Reader<'_>) -> Result<Option<String>, ConfigError> {
+    let template = reader.text("rag_template")?;
+    let lacks = |template: &String| PLACEHOLDERS.into_iter().find(|name| !template.contains(name));
+    match template.as_ref().and_then(lacks) {
+        Some(missing) => Err(ConfigError::Template { missing }),
+        None => Ok(template),
     }
 }
 

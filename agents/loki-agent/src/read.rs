@@ -1,5 +1,7 @@
 //! Reading the members of a document.
 
+use std::ops::RangeInclusive;
+
 use serde_json::{Map, Value};
 
 /// Why a document is no configuration.
@@ -26,6 +28,20 @@ pub enum ConfigError {
         expected: &'static str,
         /// What it is.
         got: &'static str,
+    },
+    /// Chunks repeat as much as they have.
+    #[error("\"rag_chunk_overlap\" is {overlap}, and must be less than \"rag_chunk_size\", which is {size}")]
+    Overlap {
+        /// What they repeat, in bytes.
+        overlap: u64,
+        /// What they have, in bytes.
+        size: u64,
+    },
+    /// A template has no place for a part of the prompt.
+    #[error("\"rag_template\" has no {missing}; it needs __INPUT__ and __CONTEXT__, and can have __SOURCES__")]
+    Template {
+        /// The placeholder.
+        missing: &'static str,
     },
     /// A list is too long.
     #[error("\"{field}\" has {count} items, more than {most}")]
@@ -60,7 +76,9 @@ impl<'d> Reader<'d> {
 
     /// A member; none if it is missing or null.
     pub(crate) fn get(&mut self, name: &'static str) -> Option<&'d Value> {
-        self.read.push(name);
+        if !self.read.contains(&name) {
+            self.read.push(name);
+        }
         self.members.get(name).filter(|value| !value.is_null())
     }
 
@@ -94,6 +112,16 @@ impl<'d> Reader<'d> {
 
     pub(crate) fn count<N: TryFrom<u64>>(&mut self, name: &'static str) -> Result<Option<N>, ConfigError> {
         self.typed(name, "a whole number from 0", |value| N::try_from(value.as_u64()?).ok())
+    }
+
+    /// A whole number of a range.
+    pub(crate) fn range(
+        &mut self,
+        name: &'static str,
+        range: RangeInclusive<u64>,
+        expected: &'static str,
+    ) -> Result<Option<u64>, ConfigError> {
+        self.typed(name, expected, |value| value.as_u64().filter(|number| range.contains(number)))
     }
 
     pub(crate) fn texts(&mut self, name: &'static str) -> Result<Vec<String>, ConfigError> {

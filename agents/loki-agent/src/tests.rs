@@ -32,6 +32,12 @@ fn a_name_is_enough() {
                 variables: [],
                 conversation_starters: [],
                 documents: [],
+                rag_embedding_model: None,
+                rag_reranker_model: None,
+                rag_top_k: None,
+                rag_chunk_size: None,
+                rag_chunk_overlap: None,
+                rag_template: None,
                 global_tools: [],
                 mcp_servers: [],
                 tool_permissions: [],
@@ -64,7 +70,9 @@ fn all_members_are_read() {
             "name": "coder", "description": "d", "version": "1", "model": "openai:gpt", "temperature": 0, "top_p": 0.5,
             "agent_session": "temp", "instructions": "i", "dynamic_instructions": true,
             "variables": [{"name": "v", "description": "d", "default": "x"}, {"name": "w", "description": "d"}],
-            "conversation_starters": ["s"], "documents": ["u"], "global_tools": ["fs_cat.sh"], "mcp_servers": ["m"],
+            "conversation_starters": ["s"], "documents": ["u"],
+            "rag_embedding_model": "e", "rag_reranker_model": "r", "rag_top_k": 3, "rag_chunk_size": 500,
+            "rag_chunk_overlap": 20, "rag_template": "__INPUT__ __CONTEXT__", "global_tools": ["fs_cat.sh"], "mcp_servers": ["m"],
             "auto_continue": true, "max_auto_continues": 3, "inject_todo_instructions": false, "continuation_prompt": "p",
             "can_spawn_agents": true, "max_concurrent_agents": 2, "max_agent_depth": 1, "inject_spawn_instructions": false,
             "summarization_model": "m", "summarization_threshold": 9, "escalation_timeout": 5, "compression_threshold": 7,
@@ -109,6 +117,24 @@ fn all_members_are_read() {
                 documents: [
                     "u",
                 ],
+                rag_embedding_model: Some(
+                    "e",
+                ),
+                rag_reranker_model: Some(
+                    "r",
+                ),
+                rag_top_k: Some(
+                    3,
+                ),
+                rag_chunk_size: Some(
+                    500,
+                ),
+                rag_chunk_overlap: Some(
+                    20,
+                ),
+                rag_template: Some(
+                    "__INPUT__ __CONTEXT__",
+                ),
                 global_tools: [
                     "fs_cat.sh",
                 ],
@@ -194,6 +220,24 @@ fn what_is_wrong_is_named() {
         &json!({"name": "a", "variables": [{"name": "v"}]}),
         &expect![[r#"
         "variables[0].description" is required
+    "#]],
+    );
+    check(
+        &json!({"name": "a", "rag_top_k": 0}),
+        &expect![[r#"
+        "rag_top_k" must be a whole number from 1 to 100, and is a number
+    "#]],
+    );
+    check(
+        &json!({"name": "a", "rag_chunk_overlap": 1000}),
+        &expect![[r#"
+        "rag_chunk_overlap" is 1000, and must be less than "rag_chunk_size", which is 1000
+    "#]],
+    );
+    check(
+        &json!({"name": "a", "rag_template": "__INPUT__ and __SOURCES__"}),
+        &expect![[r#"
+        "rag_template" has no __CONTEXT__; it needs __INPUT__ and __CONTEXT__, and can have __SOURCES__
     "#]],
     );
     check(

@@ -187,12 +187,16 @@ fn named_tools(graph: &Graph) -> impl Iterator<Item = &str> {
     lists.flatten().map(String::as_str)
 }
 
-/// The model of an agent, and the one that summarises the outputs of its helpers.
+/// The model of an agent, and those that summarise the outputs of its helpers and search its documents.
 fn models_of_config(config: &Config) -> Value {
     let mut model = model(config.model.as_deref());
-    let summarizer = config.summarization_model.as_deref().filter(|_| config.helpers.spawns).map(model_name);
-    if let Some(summarizer) = summarizer.filter(|name| !name.is_empty()) {
-        model["others"] = json!([summarizer]);
+    let summarizer = config.summarization_model.as_deref().filter(|_| config.helpers.spawns);
+    let search = [&config.rag_embedding_model, &config.rag_reranker_model].map(Option::as_deref);
+    let search = search.into_iter().flatten().filter(|_| !config.documents.is_empty());
+    let others: BTreeSet<String> = summarizer.into_iter().chain(search).map(model_name).collect();
+    let others: Vec<String> = others.into_iter().filter(|name| !name.is_empty()).collect();
+    if !others.is_empty() {
+        model["others"] = json!(others);
     }
     model
 }
@@ -201,7 +205,7 @@ fn models_of_config(config: &Config) -> Value {
 fn models(graph: &Graph) -> Value {
     let mut model = model(graph.model.as_deref());
     let own = model.get("name").or_else(|| model.get("preference")).and_then(Value::as_str).unwrap_or(TIER).to_owned();
-    let named = graph.nodes.iter().filter_map(|node| node.model());
+    let named = graph.nodes.iter().flat_map(|node| node.model().into_iter().chain(node.search_models()));
     let others: BTreeSet<String> = named.map(model_name).filter(|name| !name.is_empty() && *name != own).collect();
     if !others.is_empty() {
         model["others"] = json!(others);
@@ -321,7 +325,8 @@ mod tests {
         let graph = "name: x\nstart: a\nmodel: 'openai:gpt-5'\nmcp_servers: [github]\nnodes:\n  \
                      a: {type: llm, prompt: p, model: fast, next: b}\n  \
                      b: {type: llm, prompt: p, model: gpt-5, tools: [user__confirm, 'mcp:github', other], next: c}\n  \
-                     c: {type: llm, prompt: p, model: 'ollama:llama3:8b', next: e}\n  e: {type: end}\n";
+                     c: {type: llm, prompt: p, model: 'ollama:llama3:8b', next: d}\n  \
+                     d: {type: rag, documents: [x], embedding_model: 'openai:small', reranker_model: rank, next: e}\n  e: {type: end}\n";
         let root = tempfile::tempdir().expect("a folder");
         let folder = root.path().join("flow");
         std::fs::create_dir(&folder).expect("a folder");
@@ -329,7 +334,7 @@ mod tests {
         let contract = pack(&folder).expect("a package").contract;
         assert_eq!(
             (contract.model.name.as_deref(), &contract.model.others),
-            (Some("gpt-5"), &vec!["fast".to_owned(), "llama3-8b".to_owned()])
+            (Some("gpt-5"), &["fast", "llama3-8b", "rank", "small"].map(str::to_owned).to_vec())
         );
         assert_eq!(contract.requires.skills, ["user__confirm"]);
         assert_eq!(contract.provider.llm.answers_helpers, None);

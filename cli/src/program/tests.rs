@@ -241,7 +241,6 @@ async fn a_graph_that_fails_each_run_is_found() {
         it/graph.yaml /nodes/a/output_schema/enum: no output satisfies it: none of its values has the type string
         it/graph.yaml /nodes/b/documents/0: "https://example.com/x": documents are not fetched here; put the text into a file of the agent's folder
         warning: it/graph.yaml /conversation_starters: line 4: the field 'conversation_starters' has no effect (unused-field)
-        warning: it/graph.yaml /nodes/b/embedding_model: line 9: [b] the field 'embedding_model' has no effect (unused-field)
         warning: it/graph.yaml /variables: variables without a default: k; each job must give them"#]].assert_eq(&deployed(&[("graph.yaml", graph)]).await.join("\n"));
 }
 

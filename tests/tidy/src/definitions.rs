@@ -48,13 +48,7 @@ const DEFINITIONS: [Definition; 4] = [
     Definition {
         file: "agents/graph/src/graph.rs",
         structures: &["Graph", "Settings", "Llm", "Script", "Approval", "Input", "Rag", "MapNode", "Agent"],
-        without_effect: &[
-            "conversation_starters",
-            "log_state_snapshots",
-            "embedding_model",
-            "reranker_model",
-            "batch_size",
-        ],
+        without_effect: &["conversation_starters", "log_state_snapshots"],
         // The version of the format decides whether a graph is read.
         readers: &[
             "worker/",

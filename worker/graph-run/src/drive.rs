@@ -6,9 +6,12 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use async_trait::async_trait;
+use atlas_documents::VectorCache;
 use atlas_env::Env;
 use atlas_graph::run::{Begin, Effect, Event, Fault, FaultKind, Run, RunError, Task, Work, WorkId};
 use atlas_graph::{AGENT_SECONDS, Graph, Kind, LoadedGraph, RAG_SECONDS, Rag};
+use atlas_model::{Answer, CallError, Request};
 use atlas_package::{GraphError, GraphFolder};
 use futures::future::{AbortHandle, Abortable};
 use futures::stream::{FuturesUnordered, StreamExt as _};
@@ -18,7 +21,7 @@ use tokio::sync::watch;
 use crate::host::{Beginning, Host, NodePlace, NodeQuestion, Piece};
 use crate::model::{self, Said, structured};
 use crate::script::{self, Script};
-use crate::search;
+use crate::search::{self, Embedder, SearchModels, SearchSettings};
 
 /// Most graphs that run inside each other, besides the first one.
 const DEPTH_MAX: u32 = 3;
@@ -252,22 +255,27 @@ impl Runner<'_> {
                 }
             }
             (Task::Ask(question), _) => self.host.ask(NodeQuestion { place: at, question }).await.map(Value::from),
-            (Task::Rag { query }, Kind::Rag(rag)) => self.search(place, &work.node, rag, query).await,
+            (Task::Rag { query }, Kind::Rag(rag)) => self.search(place, at, rag, query).await,
             (_, _) => Err(unknown()),
         }
     }
 
     /// Searches the documents of a node.
-    async fn search(&self, place: &Place<'_>, node: &str, rag: &Rag, query: &str) -> Result<Value, Fault> {
-        let (folder, documents, asked) = (place.folder.folder.clone(), rag.clone(), query.to_owned());
-        let searching = self.env.spawn_blocking("search", move || search::search(&folder, &documents, &asked));
-        let fault = |why: String| Fault::new(FaultKind::Rag, format!("node \"{node}\": {why}"));
-        let seconds = rag.timeout.unwrap_or(RAG_SECONDS);
-        tokio::select! {
-            biased;
-            found = searching.join() => found.unwrap_or_else(|_| Err("the search was interrupted".to_owned())).map_err(fault),
-            () = self.env.clock.sleep(Duration::from_secs(seconds)) => Err(fault(format!("the search timed out after {seconds} s"))),
-        }
+    async fn search(&self, place: &Place<'_>, at: NodePlace<'_>, rag: &Rag, query: &str) -> Result<Value, Fault> {
+        let settings = SearchSettings {
+            documents: rag.documents.clone(),
+            top: rag.top_k,
+            chunk_size: rag.chunk_size,
+            chunk_overlap: rag.chunk_overlap,
+            embedding_model: rag.embedding_model.clone(),
+            reranker_model: rag.reranker_model.clone(),
+            batch_size: rag.batch_size,
+            timeout: Some(Duration::from_secs(rag.timeout.unwrap_or(RAG_SECONDS))),
+        };
+        let mut models = NodeModels { host: self.host, place: at };
+        let found = search::search(self.env, &place.folder.folder, &settings, query, &mut models).await;
+        let found = found.map_err(|why| Fault::new(FaultKind::Rag, format!("node \"{}\": {why}", at.node)))?;
+        Ok(json!({"context": found.context, "sources": found.sources}))
     }
 
     /// Runs another agent: a graph here, everything else by the host.
@@ -295,6 +303,27 @@ impl Runner<'_> {
         // Its nodes count by themselves: while all of them wait, this one waits as well.
         piece.rests();
         self.run_at(&folder, run, depth, stop).await.result.map_err(|error| failed(&error))
+    }
+}
+
+/// The models of a node that searches.
+struct NodeModels<'a> {
+    host: &'a dyn Host,
+    place: NodePlace<'a>,
+}
+
+#[async_trait]
+impl SearchModels for NodeModels<'_> {
+    fn embedder(&self, model: &str) -> Result<Embedder, CallError> {
+        self.host.embedder(model)
+    }
+
+    async fn call(&mut self, model: &str, request: Request) -> Result<Answer, CallError> {
+        self.host.call(self.place, Some(model), request).await
+    }
+
+    fn vectors(&self) -> Option<Arc<VectorCache>> {
+        self.host.vectors()
     }
 }
 

@@ -1,14 +1,17 @@
 //! What a run needs from the program that executes it.
 
 use std::io;
+use std::sync::Arc;
 
 use async_trait::async_trait;
+use atlas_documents::VectorCache;
 use atlas_graph::run::{Effect, Fault, FaultKind, Question, Work, WorkId};
-use atlas_model::{Answer, CallError, Request, ToolCall};
+use atlas_model::{Answer, CallError, CallErrorKind, Request, ToolCall};
 use atlas_turn::{OfferedTool, Outcome, ToolReturn};
 use serde_json::Value;
 
 use crate::script::{self, Process, ProcessEnd};
+use crate::search::Embedder;
 
 /// Which node of which run acts.
 #[derive(Debug, Clone, Copy)]
@@ -65,8 +68,18 @@ pub trait Host: Send + Sync {
         script::local(process).await
     }
 
-    /// Calls a model once. `model` is that of the node or graph; none for the default.
+    /// Calls a model once, for a conversation, for vectors or for scores. `model` is that of the node or graph; none for the default.
     async fn call(&self, place: NodePlace<'_>, model: Option<&str>, request: Request) -> Result<Answer, CallError>;
+
+    /// What is known of a model that makes the vectors of searches.
+    fn embedder(&self, model: &str) -> Result<Embedder, CallError> {
+        Err(CallError::new(CallErrorKind::UnknownModel, format!("there is no model \"{model}\" here")))
+    }
+
+    /// Where vectors are kept between runs.
+    fn vectors(&self) -> Option<Arc<VectorCache>> {
+        None
+    }
 
     /// Whether answers of a model are judged by why it stopped. Those of a run that was recorded before they were are not.
     fn judges(&self, _model: Option<&str>) -> bool {

@@ -8,10 +8,11 @@ mod drive;
 mod host;
 mod model;
 pub mod script;
-mod search;
+pub mod search;
 #[cfg(test)]
 mod tests;
 
 pub use drive::{Ran, Runner, Stop};
 pub use host::{Beginning, Host, NodePlace, NodeQuestion, Piece};
 pub use script::{Process, ProcessEnd};
+pub use search::{Embedder, SearchModels, SearchSettings};

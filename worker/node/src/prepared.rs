@@ -5,6 +5,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use atlas_documents::VectorCache;
 use atlas_env::{Env, LockError};
 use atlas_sandbox::Means;
 use atlas_types::{BootId, Inventory, Micros};
@@ -22,6 +23,9 @@ use crate::sandbox::{SandboxMode, Sandboxes};
 use crate::sdk;
 use crate::worker::PASSED;
 use crate::{Cgroup, Options, StartError, Worker};
+
+/// Most bytes of the vectors of documents that are kept between jobs.
+const VECTOR_BYTES_MAX: u64 = 1 << 30;
 
 /// A worker that knows its machine and is not connected yet.
 pub struct PreparedWorker {
@@ -214,6 +218,7 @@ fn prepare(options: &Options, sdk: PathBuf, sandboxes: Sandboxes) -> Result<(Arc
         secrets: options.secrets.clone(),
         inside: options.inside.clone(),
         models: options.models.clone(),
+        vectors: Arc::new(VectorCache::new(options.data_dir.join("vectors"), VECTOR_BYTES_MAX)),
     });
     inventory.unchecked = !options.hardware_checks;
     inventory.places = options.places.unwrap_or_else(|| inventory.cores.max(4));

@@ -35,6 +35,7 @@ use std::task::Context;
 use std::time::Duration;
 
 use atlas_contract::{ExecMode, ProviderKind, Replay};
+use atlas_documents::VectorCache;
 use atlas_env::Env;
 use atlas_secrets::Redactor;
 use atlas_turn::Outcome;
@@ -110,6 +111,8 @@ pub(crate) struct Settings {
     pub(crate) inside: Option<Inside>,
     /// The models of the worker's environment.
     pub(crate) models: ModelEnvironment,
+    /// Vectors of documents, kept between jobs.
+    pub(crate) vectors: Arc<VectorCache>,
 }
 
 /// A started program in its slot.

@@ -2,7 +2,7 @@
 
 use super::{Availability, Checking, inside};
 use crate::finding::{Check, Level};
-use crate::graph::{Approval, Kind, Llm, Node, Script};
+use crate::graph::{Approval, Kind, Llm, Node, Rag, Script};
 use crate::{LengthRule, template};
 
 pub(super) fn check(checking: &mut Checking<'_>, node: &Node) {
@@ -20,6 +20,7 @@ pub(super) fn check(checking: &mut Checking<'_>, node: &Node) {
             }
         }
         Kind::Rag(rag) => {
+            search(checking, node, rag);
             if rag.documents.is_empty() {
                 checking.error(Check::RagDocuments, Some(node), "documents", "rag node lists no documents".to_owned());
             }
@@ -101,13 +102,46 @@ fn llm(checking: &mut Checking<'_>, node: &Node, llm: &Llm) {
         let message = format!("unknown {what} '{tool}'");
         checking.add(check, Level::Error, Some(node), &format!("tools/{index}"), message, suggestion);
     }
-    if let Some(model) = &llm.model
-        && let Some(known) = checking.surroundings.models().filter(|known| !known.contains(model))
-    {
-        let known: Vec<&str> = known.iter().map(String::as_str).collect();
-        let suggestion = checking.nearest(model, &known);
-        checking.add(Check::Model, Level::Error, Some(node), "model", format!("unknown model '{model}'"), suggestion);
+    if let Some(model) = &llm.model {
+        known_model(checking, node, "model", model);
     }
+}
+
+fn search(checking: &mut Checking<'_>, node: &Node, rag: &Rag) {
+    for (field, value, most) in [
+        ("top_k", rag.top_k, Rag::TOP_MAX),
+        ("chunk_size", rag.chunk_size, Rag::CHUNK_MAX),
+        ("batch_size", rag.batch_size, Rag::BATCH_MAX),
+        ("timeout", rag.timeout, u64::MAX),
+    ] {
+        if value.is_some_and(|value| !(1..=most).contains(&value)) {
+            let to = if most == u64::MAX { String::new() } else { format!(" and at most {most}") };
+            checking.error(Check::RagSettings, Some(node), field, format!("{field} is at least 1{to}"));
+        }
+    }
+    let size = rag.chunk_size.unwrap_or(Rag::CHUNK_DEFAULT);
+    if rag.chunk_overlap.is_some_and(|overlap| overlap >= size) {
+        let message = format!("chunk_overlap is less than chunk_size, which is {size}");
+        checking.error(Check::RagSettings, Some(node), "chunk_overlap", message);
+    }
+    if rag.batch_size.is_some() && rag.embedding_model.is_none() {
+        let hint = Some("add embedding_model, or remove batch_size".to_owned());
+        let message = "batch_size is for the calls of an embedding_model, and there is none".to_owned();
+        checking.add(Check::RagSettings, Level::Error, Some(node), "batch_size", message, hint);
+    }
+    for (field, model) in [("embedding_model", &rag.embedding_model), ("reranker_model", &rag.reranker_model)] {
+        if let Some(model) = model {
+            known_model(checking, node, field, model);
+        }
+    }
+}
+
+/// Reports a model that there is not.
+fn known_model(checking: &mut Checking<'_>, node: &Node, field: &str, model: &str) {
+    let Some(known) = checking.surroundings.models().filter(|known| !known.contains(model)) else { return };
+    let known: Vec<&str> = known.iter().map(String::as_str).collect();
+    let suggestion = checking.nearest(model, &known);
+    checking.add(Check::Model, Level::Error, Some(node), field, format!("unknown model '{model}'"), suggestion);
 }
 
 fn script(checking: &mut Checking<'_>, node: &Node, script: &Script) {

@@ -179,6 +179,43 @@ fn v10_and_v11_rag_nodes_search_something_and_store_it() {
 }
 
 #[test]
+fn settings_of_a_search_fit_together() {
+    let rag = |settings: Value| {
+        let mut a = json!({"type": "rag", "documents": ["x"], "state_updates": {"x": "{{output}}"}, "next": "end"});
+        let (Value::Object(own), Value::Object(more)) = (&mut a, settings) else { unreachable!("objects") };
+        own.extend(more);
+        json!({"a": a, "end": end()})
+    };
+    check_found(
+        rag(json!({"embedding_model": "m", "reranker_model": "r", "batch_size": 8, "chunk_overlap": 999})),
+        &[],
+    );
+    check_found(
+        rag(json!({"top_k": 0, "chunk_size": 100_001, "batch_size": 2_049, "timeout": 0, "embedding_model": "m"})),
+        &[
+            "rag-settings a: top_k is at least 1 and at most 100",
+            "rag-settings a: chunk_size is at least 1 and at most 100000",
+            "rag-settings a: batch_size is at least 1 and at most 2048",
+            "rag-settings a: timeout is at least 1",
+        ],
+    );
+    check_found(
+        rag(json!({"chunk_size": 50, "chunk_overlap": 50, "batch_size": 1})),
+        &[
+            "rag-settings a: chunk_overlap is less than chunk_size, which is 50",
+            "rag-settings a: batch_size is for the calls of an embedding_model, and there is none",
+        ],
+    );
+    check_found(
+        rag(json!({"driver": "qdrant", "graph_hops": 2, "extractor_model": null})),
+        &[
+            "unsupported-field a: the field 'driver' is not supported",
+            "unsupported-field a: the field 'graph_hops' is not supported",
+        ],
+    );
+}
+
+#[test]
 fn v12_names_are_known() {
     struct There(BTreeSet<String>);
     impl Surroundings for There {

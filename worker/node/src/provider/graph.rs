@@ -8,6 +8,7 @@ mod models;
 mod past;
 mod permitted;
 mod remote;
+mod searches;
 
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
@@ -128,6 +129,8 @@ impl GraphAgent {
             agent: &work.agent,
             graph: &graph,
             job: work.assignment.job.to_string(),
+            namespace: work.assignment.namespace.clone(),
+            searching: tokio::sync::Mutex::default(),
             book,
             purse,
             permits: Permitted::new(&work.agent.contract, toolbox.as_ref()),
@@ -269,8 +272,11 @@ fn known(graph: &Graph, toolbox: Option<&Toolbox>, remote: &Remote, models: Opti
     let tools = graph_tools(graph).into_iter().chain(own.into_iter().map(|tool| tool.name));
     let servers = graph.mcp_servers.iter().filter(|server| remote.has(server)).cloned();
     let named = graph.nodes.iter().filter_map(|node| node.model()).chain(graph.model.as_deref());
-    let has =
-        |models: &GraphModels| named.filter(|name| models.named(Some(*name)).is_some()).map(str::to_owned).collect();
+    let searches = graph.nodes.iter().flat_map(|node| node.search_models());
+    let has = |models: &GraphModels| {
+        let named = named.filter(|name| models.named(Some(*name)).is_some());
+        named.chain(searches.filter(|name| models.search(name).is_some())).map(str::to_owned).collect()
+    };
     KnownNames {
         tools: Some(tools.collect()),
         servers: Some(servers.collect()),

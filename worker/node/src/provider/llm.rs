@@ -11,6 +11,7 @@ pub(super) mod loki_agent;
 pub(super) mod model;
 pub(super) mod outage;
 mod probe;
+mod search;
 mod stored;
 pub(super) mod team;
 pub(super) mod tools;

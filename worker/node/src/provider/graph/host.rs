@@ -6,13 +6,13 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
+use atlas_documents::VectorCache;
 use atlas_graph::run::{Change, Effect, Fault, FaultKind, Note, Question, Work};
 use atlas_graph::{Graph, Kind};
-use atlas_graph_run::{Beginning, Host, NodePlace, NodeQuestion, Piece, Process, ProcessEnd};
+use atlas_graph_run::{Beginning, Embedder, Host, NodePlace, NodeQuestion, Piece, Process, ProcessEnd};
 use atlas_model::{Answer, CallError, CallErrorKind, Request, Tool, ToolCall, Usage};
-use atlas_turn::record::AnswerOutcome as Recorded;
-use atlas_turn::{OfferedTool, ToolReturn, cost};
-use atlas_types::{StepKey, StepKind, StepUsage};
+use atlas_turn::{OfferedTool, ToolReturn};
+use atlas_types::{Namespace, StepKey, StepKind, StepUsage};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -39,6 +39,9 @@ pub(super) struct Surroundings<'a> {
     pub(super) agent: &'a Arc<Agent>,
     pub(super) graph: &'a Graph,
     pub(super) job: String,
+    pub(super) namespace: Namespace,
+    /// The calls for searches, one at a time, so that nodes with the same documents do not make the same call twice.
+    pub(super) searching: tokio::sync::Mutex<BTreeSet<StepKey>>,
     pub(super) book: Book,
     pub(super) purse: Purse,
     /// None if no node calls tools.
@@ -90,7 +93,7 @@ impl Tokens {
     }
 
     /// Notes a call of a piece of work.
-    fn note(&self, work: StepKey, usage: &Usage, nanodollars: u64) {
+    pub(super) fn note(&self, work: StepKey, usage: &Usage, nanodollars: u64) {
         self.add(usage);
         let mut open = self.open();
         let used = open.entry(work).or_default();
@@ -138,7 +141,7 @@ struct CallKey<'a, R> {
 }
 
 /// The key of a piece of work. It has the place and the visit, and not what is asked: the same work is asked the same.
-fn work_key(place: NodePlace<'_>, what: &str) -> StepKey {
+pub(super) fn work_key(place: NodePlace<'_>, what: &str) -> StepKey {
     let work = place.work;
     hashed(&("graph", what, place.depth, place.graph, (work.step, &work.node, work.item, work.asked)))
 }
@@ -210,7 +213,7 @@ impl Surroundings<'_> {
     }
 }
 
-fn other(text: impl Into<String>) -> CallError {
+pub(super) fn other(text: impl Into<String>) -> CallError {
     CallError::new(CallErrorKind::Answer, text)
 }
 
@@ -303,6 +306,9 @@ impl Host for Surroundings<'_> {
 
     async fn call(&self, place: NodePlace<'_>, model: Option<&str>, request: Request) -> Result<Answer, CallError> {
         let Some(models) = &self.models else { return Err(other("the graph has no model")) };
+        if !request.task.is_chat() {
+            return self.search_call(place, model.unwrap_or_default(), request).await;
+        }
         let Some(models) = models.named(model) else {
             let text = format!(
                 "there is no model \"{}\"; add it: atlasctl model add. An agent.yaml beside the graph names it in model.others",
@@ -314,21 +320,16 @@ impl Host for Surroundings<'_> {
         let request = Request { model: fixed.settings.model.clone(), stream: fixed.settings.stream, ..request };
         let work = work_key(place, "work");
         let key = self.book.key(&CallKey { call: "model", work: work.0, request: &request });
-        match self.called(models, key, request.clone()).await {
-            Ok(outcome) => {
-                let Recorded { answer, place } =
-                    serde_json::from_slice(&outcome).map_err(|error| other(error.to_string()))?;
-                let atlas_turn::CountedUsage { usage, estimated } =
-                    atlas_turn::used(&fixed.settings, || request, &answer);
-                if estimated {
-                    self.tokens.estimated.store(true, Ordering::Relaxed);
-                }
-                self.tokens.note(work, &usage, cost(&fixed.settings, place, &usage).0);
-                Ok(answer)
-            }
-            Err(CallFault::Call(error)) => Err(error),
-            Err(CallFault::Journal(error)) => self.fail(error).await,
-        }
+        self.noted(models, (work, key), request, true).await
+    }
+
+    fn embedder(&self, model: &str) -> Result<Embedder, CallError> {
+        let (fixed, _) = self.search_model(model)?;
+        fixed.embedder(&self.namespace)
+    }
+
+    fn vectors(&self) -> Option<Arc<VectorCache>> {
+        Some(Arc::clone(&self.shared.settings.vectors))
     }
 
     fn judges(&self, model: Option<&str>) -> bool {

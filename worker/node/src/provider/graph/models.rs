@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use atlas_graph::{Graph, Kind};
-use atlas_model::NanoDollars;
+use atlas_graph::{Graph, Kind, Node, Rag};
+use atlas_model::{NanoDollars, Purpose};
 use atlas_package::model_name;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -21,6 +21,8 @@ pub(super) struct GraphModels {
     /// For nodes that name none.
     own: Callable,
     nodes: BTreeMap<String, Callable>,
+    /// Those that search documents.
+    searches: BTreeMap<String, Callable>,
     /// The names of the own one.
     names: Vec<String>,
 }
@@ -35,7 +37,8 @@ struct Others {
 
 /// Whether the run calls models.
 pub(super) fn calls_models(graph: &Graph) -> bool {
-    graph.nodes.iter().any(|node| matches!(node.kind, Kind::Llm(_)) || extracts(&node.kind))
+    let searches = |node: &Node| node.search_models().next().is_some();
+    graph.nodes.iter().any(|node| matches!(node.kind, Kind::Llm(_)) || extracts(&node.kind) || searches(node))
 }
 
 /// Whether the result of an agent is brought into a form, which needs the graph's own model.
@@ -65,21 +68,38 @@ pub(super) fn fix(graph: &Graph, work: &Work, shared: &Shared) -> Result<(Value,
             Err(fault) => missing.push(format!("the model \"{name}\" of a node: {fault}")),
         }
     }
+    let searches = searches(graph, work, shared, &mut missing);
     let calls_own = |kind: &Kind| match kind {
         Kind::Llm(llm) => llm.model.as_deref().is_none_or(|name| own_names.contains(&model_name(name))),
         kind => extracts(kind),
     };
     let needs_own = graph.nodes.iter().any(|node| calls_own(&node.kind));
-    let own = match Fixed::of(agent, attachments, shared) {
-        Err(fault) if !needs_own => others.nodes.values().next().cloned().ok_or(fault)?,
+    let mut own = match Fixed::of(agent, attachments, shared) {
+        Err(fault) if !needs_own => others.nodes.values().chain(searches.values()).next().cloned().ok_or(fault)?,
         own => own?,
     };
+    own.searches = searches;
     let unreadable = |error: serde_json::Error| Fault::internal(error.to_string());
     let mut start = serde_json::to_value(&own).map_err(unreadable)?;
     if let (Some(members), false) = (start.as_object_mut(), others.nodes.is_empty()) {
         members.insert("nodes".to_owned(), serde_json::to_value(&others.nodes).map_err(unreadable)?);
     }
     Ok((start, missing))
+}
+
+/// The models of nodes that search.
+fn searches(graph: &Graph, work: &Work, shared: &Shared, missing: &mut Vec<String>) -> BTreeMap<String, Fixed> {
+    let rag = |node: &'_ Node| if let Kind::Rag(rag) = &node.kind { Some(rag.clone()) } else { None };
+    let named = |rag: Box<Rag>| [(rag.embedding_model, Purpose::Embedding), (rag.reranker_model, Purpose::Reranker)];
+    let mut searches = BTreeMap::new();
+    for (name, purpose) in graph.nodes.iter().filter_map(rag).flat_map(named) {
+        let Some(name) = name.as_deref().map(model_name) else { continue };
+        match Fixed::of_search(&work.agent, (&name, purpose), &work.assignment.attachments, shared) {
+            Ok(fixed) => drop(searches.insert(name, fixed)),
+            Err(fault) => missing.push(format!("the model \"{name}\" of a search: {fault}")),
+        }
+    }
+    searches
 }
 
 impl GraphModels {
@@ -91,7 +111,8 @@ impl GraphModels {
         control: &Control<'_>,
         shared: &Shared,
     ) -> Result<(Self, Vec<String>), Fault> {
-        let fixed = Fixed::read(recorded)?;
+        let mut fixed = Fixed::read(recorded)?;
+        let searches = std::mem::take(&mut fixed.searches);
         let others: Others = serde_json::from_slice(recorded)
             .map_err(|error| Fault::internal(format!("step 0 is not readable: {error}")))?;
         let open = |mut fixed: Fixed| {
@@ -103,13 +124,20 @@ impl GraphModels {
         let own = open(fixed)?;
         let nodes: Result<BTreeMap<_, _>, Fault> =
             others.nodes.into_iter().map(|(name, fixed)| Ok((name, open(fixed)?))).collect();
-        let models = Self { own, nodes: nodes?, names: own_names(graph, work) };
+        let searches: Result<BTreeMap<_, _>, Fault> =
+            searches.into_iter().map(|(name, fixed)| Ok((name, open(fixed)?))).collect();
+        let models = Self { own, nodes: nodes?, searches: searches?, names: own_names(graph, work) };
         let left_out = models.all().flat_map(|(_, models)| models.left_out.clone()).collect();
         Ok((models, left_out))
     }
 
     fn all(&self) -> impl Iterator<Item = &Callable> {
-        std::iter::once(&self.own).chain(self.nodes.values())
+        std::iter::once(&self.own).chain(self.nodes.values()).chain(self.searches.values())
+    }
+
+    /// The model of a search for a name of a node.
+    pub(super) fn search(&self, name: &str) -> Option<&Callable> {
+        self.searches.get(&model_name(name))
     }
 
     /// The model for a name of a node or a graph; the own one without a name.

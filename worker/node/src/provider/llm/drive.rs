@@ -72,6 +72,9 @@ impl Driver<'_, '_> {
         // Connections with the credential of the caller end with it.
         let servers = Servers::of(self.work, &self.control.secrets, self.shared);
         let mut fixed = self.fix(START, &servers).await?;
+        if let Some(prompt) = self.searched(&fixed).await? {
+            fixed.prompt = Some(prompt);
+        }
         // A fork is fixed again after the steps that it copied. These may contain the same of an earlier fork.
         let mut forks = self.work.assignment.fork_steps;
         let mut models: Option<Models> = None;
@@ -201,7 +204,10 @@ impl Driver<'_, '_> {
                 loki.apply(&mut fixed, &launcher, depth).await?;
                 // A fork goes on after the messages so far.
                 if key == START {
-                    fixed.prompt = Some(loki.prompt(&launcher).await?);
+                    fixed.searches = loki.searches(work, shared)?;
+                    if fixed.searches.is_empty() {
+                        fixed.prompt = Some(loki.prompt(&launcher).await?);
+                    }
                 }
                 if let Some(name) = loki.summarizer().filter(|name| *name != own_name(&agent.contract)) {
                     match Fixed::of_other(agent, &name, &work.assignment.attachments, shared) {
@@ -268,7 +274,7 @@ impl Driver<'_, '_> {
     }
 
     /// Reads a recorded outage. One of a job that this one goes on from is over for it.
-    async fn read_outage(&mut self, key: StepKey) -> Result<(), Fault> {
+    pub(super) async fn read_outage(&mut self, key: StepKey) -> Result<(), Fault> {
         let number = self.journal.next();
         let Some(outcome) = self.journal.recorded(StepKind::Sleep, key).await? else { return Ok(()) };
         let OutageStep { outage, job } = read_step(&outcome, number)?;

@@ -1,11 +1,14 @@
 //! What a job is fixed to: the first step of its journal. Later attempts use it as it is recorded, also on a worker with
 //! other keys or another contract of the same version.
 
+use std::collections::BTreeMap;
+
 use atlas_contract::{Contract, ToolPermission};
-use atlas_model::{Capability, Day, NanoDollars, PriceList, Prices};
+use atlas_graph_run::Embedder;
+use atlas_model::{CallError, CallErrorKind, Capability, Day, NanoDollars, PriceList, Prices, Purpose};
 use atlas_turn::record::LEVEL;
 use atlas_turn::{AtLimit, Format, Limits, Sampling, Settings, ToolAction, ToolRule};
-use atlas_types::Attachments;
+use atlas_types::{Attachments, Namespace};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
@@ -37,6 +40,9 @@ pub(in crate::provider) struct Fixed {
     /// The instructions that an agent has computed, as a conversation keeps them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(in crate::provider) instructions: Option<String>,
+    /// The models that search documents, by their names in the contract.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(in crate::provider) searches: BTreeMap<String, Self>,
 }
 
 /// Where the model is.
@@ -94,6 +100,42 @@ impl Fixed {
         Self::resolved(agent, wanted, stored::for_name(attachments.models(), name, false)?, shared)
     }
 
+    /// The same for a model that searches documents. Vectors of different models do not fit together, so a model that makes them has no
+    /// fallbacks.
+    pub(in crate::provider) fn of_search(
+        agent: &Agent,
+        (name, purpose): (&str, Purpose),
+        attachments: &Attachments,
+        shared: &Shared,
+    ) -> Result<Self, Fault> {
+        let mut stored = stored::for_name(attachments.models(), name, false)?;
+        let Some(first) = stored.first() else {
+            return Err(Fault::NoModel(format!(
+                "there is no model \"{name}\"; add it: atlasctl model add. An agent.yaml beside the definition names it in model.others"
+            )));
+        };
+        if first.spec.purpose != purpose {
+            let word = if purpose == Purpose::Embedding { "embedding" } else { "reranker" };
+            return Err(Fault::NoModel(format!("the model \"{name}\" is for other work; its type must be {word}")));
+        }
+        if purpose == Purpose::Embedding {
+            stored.truncate(1);
+        }
+        Self::resolved(agent, Wanted::Named(name), stored, shared)
+    }
+
+    /// What is known of the vectors of a model that makes them.
+    pub(in crate::provider) fn embedder(&self, namespace: &Namespace) -> Result<Embedder, CallError> {
+        let Source::Stored(stored) = &self.source else { return Err(not_stored()) };
+        let Some(StoredModel { spec, .. }) = stored.first() else { return Err(not_stored()) };
+        let length = spec.parameters.get("dimensions").map(String::as_str).unwrap_or_default();
+        let server = spec.parameters.get("server").map(String::as_str).unwrap_or_default();
+        let url = spec.base_url.as_deref().unwrap_or_default();
+        let id = json!([namespace.as_str(), spec.provider.as_str(), server, url, spec.name, length]).to_string();
+        let texts_max = atlas_llm::embedding::texts_max(spec);
+        Ok(Embedder { id, tokens_max: spec.context_window, texts_max })
+    }
+
     fn resolved(agent: &Agent, wanted: Wanted<'_>, stored: Vec<StoredModel>, shared: &Shared) -> Result<Self, Fault> {
         let contract = &agent.contract;
         let models = &shared.settings.models;
@@ -118,6 +160,7 @@ impl Fixed {
                 summarizer: None,
                 prompt: None,
                 instructions: None,
+                searches: BTreeMap::new(),
             });
         }
         let tier = if let Wanted::Tier(tier) = wanted { Some(tier) } else { None };
@@ -159,6 +202,7 @@ impl Fixed {
             summarizer: None,
             prompt: None,
             instructions: None,
+            searches: BTreeMap::new(),
         })
     }
 
@@ -171,6 +215,10 @@ impl Fixed {
         }
         serde_json::from_slice(json).map_err(unreadable)
     }
+}
+
+fn not_stored() -> CallError {
+    CallError::new(CallErrorKind::UnknownModel, "it is no model of the namespace")
 }
 
 /// The settings that a contract asks for.
@@ -266,7 +314,8 @@ mod tests {
     fn other_levels_are_refused() {
         let (source, tools) = (Source::Environment(Chosen::Openai), Sources::new());
         let settings = Settings::default();
-        let fixed = Fixed { level: LEVEL, source, settings, tools, summarizer: None, prompt: None, instructions: None };
+        let (summarizer, prompt, instructions, searches) = (None, None, None, BTreeMap::new());
+        let fixed = Fixed { level: LEVEL, source, settings, tools, summarizer, prompt, instructions, searches };
         assert_eq!(Fixed::read(&serde_json::to_vec(&fixed).expect("JSON")).expect("ours"), fixed);
         let newer = Fixed::read(br#"{"level": 2, "new": []}"#).expect_err("newer");
         assert_eq!(newer.to_string(), "the job began with level 2 of the agent loop, and this worker has level 1");

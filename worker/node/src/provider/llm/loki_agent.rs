@@ -11,8 +11,10 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
+use atlas_documents::Matches;
+use atlas_graph_run::SearchSettings;
 use atlas_loki_agent::Config;
-use atlas_model::{Message, ToolCall};
+use atlas_model::{Message, NanoDollars, Purpose, ToolCall};
 use atlas_supervisor::{supervisor_tools, teammate_tools};
 use atlas_tool_runner::{Launch, Process, ProcessEnd, ProcessStart};
 use atlas_turn::{AtLimit, AutoContinue, Format, OfferedTool, Outcome, Plan, TodoList, messages, todo};
@@ -76,10 +78,44 @@ impl LokiAgent {
         messages::prompted(said, fixed.prompt.as_deref())
     }
 
-    /// The prompt, with what the documents of the agent say about it.
+    /// The prompt, with what the documents of the agent say about it by their words.
     pub(super) async fn prompt(&self, launcher: &Launcher) -> Result<String, Fault> {
-        let (folder, documents) = (launcher.agent.directory.clone(), self.config.documents.clone());
-        knowledge::augmented(&launcher.shared, folder, documents, &self.message).await
+        let folder = launcher.agent.directory.clone();
+        let found = knowledge::found(&launcher.shared, folder, self.search_settings(), &self.message).await?;
+        Ok(self.with_excerpts(&found))
+    }
+
+    /// The prompt with parts of documents.
+    pub(super) fn with_excerpts(&self, found: &Matches) -> String {
+        knowledge::filled(self.config.rag_template.as_deref(), found, &self.message)
+    }
+
+    /// The prompt as it was given.
+    pub(super) fn message(&self) -> &str {
+        &self.message
+    }
+
+    /// How the documents are searched.
+    pub(super) fn search_settings(&self) -> SearchSettings {
+        knowledge::settings(&self.config)
+    }
+
+    /// The models that search the documents, as the job is fixed to them; none if words are enough.
+    pub(super) fn searches(&self, work: &Work, shared: &Shared) -> Result<BTreeMap<String, Fixed>, Fault> {
+        let config = &self.config;
+        let named =
+            [(&config.rag_embedding_model, Purpose::Embedding), (&config.rag_reranker_model, Purpose::Reranker)];
+        let named = named.into_iter().filter(|_| !config.documents.is_empty());
+        let named = named.filter_map(|(name, purpose)| Some((atlas_package::model_name(name.as_deref()?), purpose)));
+        let budget = work.assignment.budget_nanodollars.map(NanoDollars);
+        named
+            .map(|(name, purpose)| {
+                let attachments = &work.assignment.attachments;
+                let mut fixed = Fixed::of_search(&work.agent, (&name, purpose), attachments, shared)?;
+                fixed.settings.limits.budget = budget;
+                Ok((name, fixed))
+            })
+            .collect()
     }
 
     /// The agent with its helpers.

@@ -137,7 +137,12 @@ impl ModelRound<'_> {
             request.idempotency_key = Some(call.idempotency_key.clone());
             let paid = self.paid((call.step, number), &mut request, patience, &mut *listener).await?;
             let Answered { answer, place } = paid.answered;
-            let outcome = outcome(&Recorded { place, answer }, listener.secrets().redactor());
+            let recorded = Recorded { place, answer };
+            // Vectors and scores are numbers, which we have written ourselves: letters in them are no secrets.
+            let outcome = match request.task.is_chat() {
+                true => outcome(&recorded, listener.secrets().redactor()),
+                false => serde_json::to_vec(&recorded),
+            };
             let outcome = outcome.map_err(|error| JournalError::Unreadable { step: u64::from(number), error })?;
             Ok(Made { outcome, usage: paid.usage })
         };

@@ -1,0 +1,261 @@
+use std::fs;
+use std::sync::Arc;
+
+use atlas_model::Usage;
+use expect_test::{Expect, expect};
+
+use super::*;
+
+/// Models of two dimensions: how often a text has the letter `a`, and how often `b`. The reranker likes long texts.
+struct Letters {
+    calls: Vec<String>,
+    cache: Option<Arc<VectorCache>>,
+    dimensions: usize,
+    texts_max: usize,
+    /// The answer to each call of the reranker, in place of its own.
+    broken: bool,
+}
+
+fn letters() -> Letters {
+    Letters { calls: Vec::new(), cache: None, dimensions: 2, texts_max: 2, broken: false }
+}
+
+#[async_trait]
+impl SearchModels for Letters {
+    fn embedder(&self, model: &str) -> Result<Embedder, CallError> {
+        match model {
+            "letters" => Ok(Embedder { id: "letters".to_owned(), tokens_max: None, texts_max: self.texts_max }),
+            other => Err(CallError::new(CallErrorKind::UnknownModel, format!("there is no model {other}"))),
+        }
+    }
+
+    async fn call(&mut self, model: &str, request: Request) -> Result<Answer, CallError> {
+        let texts = request.texts();
+        self.calls.push(format!("{:?} {}", request.task, texts.join("|")));
+        let usage = Usage::default();
+        let answer = match request.task {
+            Task::Rank if self.broken => return Err(CallError::new(CallErrorKind::Provider, "down")),
+            Task::Rank => {
+                let scores: Vec<f32> = texts.iter().map(|text| text.len() as f32).collect();
+                Answer::of_scores(model, &scores, texts.len(), usage)
+            }
+            _ => {
+                let count = |text: &str, letter| text.matches(letter).count() as f32 + 0.01;
+                let vector = |text: &&str| {
+                    let mut vector = vec![count(text, 'a'), count(text, 'b')];
+                    vector.resize(self.dimensions, 0.5);
+                    vector
+                };
+                let vectors: Vec<Vec<f32>> = texts.iter().map(vector).collect();
+                Answer::of_vectors(model, &vectors, texts.len(), usage)
+            }
+        };
+        Ok(answer.expect("usable"))
+    }
+
+    fn vectors(&self) -> Option<Arc<VectorCache>> {
+        self.cache.clone()
+    }
+}
+
+fn folder(files: &[(&str, &str)]) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().expect("a folder");
+    for (name, text) in files {
+        fs::write(folder.path().join(name), text).expect("a file");
+    }
+    folder
+}
+
+fn settings(embeds: bool, ranks: bool) -> SearchSettings {
+    SearchSettings {
+        documents: vec!["*.txt".to_owned()],
+        top: Some(1),
+        embedding_model: embeds.then(|| "letters".to_owned()),
+        reranker_model: ranks.then(|| "long".to_owned()),
+        timeout: Some(Duration::from_secs(60)),
+        ..SearchSettings::default()
+    }
+}
+
+/// Searches, and shows the sources or the error and the calls.
+async fn check(
+    folder: &tempfile::TempDir,
+    settings: &SearchSettings,
+    query: &str,
+    models: &mut Letters,
+    expected: &Expect,
+) {
+    models.calls.clear();
+    let found = search(&Env::system(), folder.path(), settings, query, models).await;
+    let found = found.map_or_else(|why| why, |found| found.sources.join(", "));
+    expected.assert_eq(&format!("{found}\n{}", models.calls.join("\n")));
+}
+
+const FILES: [(&str, &str); 3] = [("one.txt", "aaaa fish"), ("two.txt", "bbbb fish"), ("three.txt", "x fish swim now")];
+
+#[tokio::test]
+async fn vectors_find_what_no_word_of_the_query_names() {
+    let folder = folder(&FILES);
+    check(
+        &folder,
+        &settings(false, false),
+        "bbb",
+        &mut letters(),
+        &expect![[r#"
+
+    "#]],
+    )
+    .await;
+    check(
+        &folder,
+        &settings(true, false),
+        "bbb",
+        &mut letters(),
+        &expect![[r#"
+        two.txt
+        EmbedDocuments bbbb fish|aaaa fish
+        EmbedDocuments x fish swim now
+        EmbedQuery bbb"#]],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn a_reranker_decides_the_order() {
+    let folder = folder(&FILES);
+    check(
+        &folder,
+        &settings(false, true),
+        "fish",
+        &mut letters(),
+        &expect![[r#"
+        one.txt
+        Rank aaaa fish|bbbb fish"#]],
+    )
+    .await;
+    let mut models = Letters { broken: true, ..letters() };
+    check(
+        &folder,
+        &settings(false, true),
+        "fish",
+        &mut models,
+        &expect![[r#"
+        the reranker "long": down
+        Rank aaaa fish|bbbb fish"#]],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn only_chunks_that_changed_are_embedded_again() {
+    let folder = folder(&FILES);
+    let kept = tempfile::tempdir().expect("a folder");
+    let cache = Arc::new(VectorCache::new(kept.path().to_owned(), 1 << 20));
+    let mut models = Letters { cache: Some(cache), ..letters() };
+    check(
+        &folder,
+        &settings(true, false),
+        "aa",
+        &mut models,
+        &expect![[r#"
+        one.txt
+        EmbedDocuments bbbb fish|aaaa fish
+        EmbedDocuments x fish swim now
+        EmbedQuery aa"#]],
+    )
+    .await;
+    check(
+        &folder,
+        &settings(true, false),
+        "aa",
+        &mut models,
+        &expect![[r#"
+        one.txt
+        EmbedQuery aa"#]],
+    )
+    .await;
+    fs::write(folder.path().join("two.txt"), "aaaa bird").expect("a file");
+    check(
+        &folder,
+        &settings(true, false),
+        "aa",
+        &mut models,
+        &expect![[r#"
+        one.txt
+        EmbedDocuments aaaa bird
+        EmbedQuery aa"#]],
+    )
+    .await;
+    // So is the vector of the question, if all others are kept.
+    models.dimensions = 4;
+    check(&folder, &settings(true, false), "aa", &mut models, &expect![""]).await;
+    models.dimensions = 2;
+    check(&folder, &settings(true, false), "aa", &mut models, &expect![""]).await;
+    // The model gives other vectors now: nothing is mixed, and the next run makes all again.
+    models.dimensions = 3;
+    fs::write(folder.path().join("two.txt"), "aaaa cat").expect("a file");
+    check(&folder, &settings(true, false), "aa", &mut models, &expect![[r#"
+        the embedding model "letters" gave vectors of 2 and of 3 dimensions, so it has changed; the kept vectors of these documents are removed here, and the next run embeds all of them
+        EmbedDocuments aaaa cat"#]]).await;
+    check(
+        &folder,
+        &settings(true, false),
+        "aa",
+        &mut models,
+        &expect![[r#"
+        one.txt
+        EmbedDocuments aaaa fish|x fish swim now
+        EmbedQuery aa"#]],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn what_cannot_be_searched_calls_no_model() {
+    let folder = folder(&FILES);
+    check(
+        &folder,
+        &settings(true, true),
+        " \n",
+        &mut letters(),
+        &expect![[r#"
+
+    "#]],
+    )
+    .await;
+    let missing = SearchSettings { documents: vec!["none.txt".to_owned()], ..settings(true, true) };
+    check(
+        &folder,
+        &missing,
+        "fish",
+        &mut letters(),
+        &expect![[r#"
+        there is no document "none.txt" in the agent's folder
+    "#]],
+    )
+    .await;
+    let unknown = SearchSettings { embedding_model: Some("other".to_owned()), ..settings(true, true) };
+    check(
+        &folder,
+        &unknown,
+        "fish",
+        &mut letters(),
+        &expect![[r#"
+        the embedding model "other": there is no model other
+    "#]],
+    )
+    .await;
+}
+
+#[test]
+fn batches_are_as_large_as_all_limits_allow() {
+    let batch = |batch_size, chunk_size, tokens_max, texts_max| {
+        let settings = SearchSettings { batch_size, chunk_size, ..SearchSettings::default() };
+        settings.batch(&Embedder { id: String::new(), tokens_max, texts_max })
+    };
+    assert_eq!(batch(None, None, None, 1_000), 100);
+    assert_eq!(batch(Some(500), None, None, 96), 96);
+    assert_eq!(batch(None, Some(500), Some(8_000), 1_000), 16);
+    assert_eq!(batch(None, Some(5_000), Some(4_000), 1_000), 1);
+    assert_eq!(batch(Some(0), None, Some(0), 0), 1);
+}
