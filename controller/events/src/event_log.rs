@@ -55,6 +55,7 @@ fn job_of(event: &Event) -> Option<JobId> {
         Event::StepsRecorded { job, .. } | Event::StepsFolded { job, .. } | Event::MessageDelivered { job, .. } => {
             Some(*job)
         }
+        Event::ObjectPut { object } | Event::ObjectDeleted { object } => object.writer(),
         _ => None,
     }
 }

@@ -64,6 +64,9 @@ impl Marks {
                 before(self.jobs.get(job)) || before(self.known.get(job))
             }
             Event::Run { run, .. } => before(self.namespaces.get(&run.namespace)),
+            Event::ObjectPut { object } | Event::ObjectDeleted { object } => object
+                .writer()
+                .is_some_and(|job| before(self.jobs.get(&job)) || before(self.namespaces.get(&object.key.namespace))),
             _ => false,
         }
     }

@@ -96,7 +96,7 @@ pub use level::Level;
 pub use limit::{Bucket, Limit, LimitKey, PerKey, Rate};
 pub use member::{JoinKind, JoinToken};
 pub use node::{Lease, Node, NodeHealth, Rival};
-pub use object::{Expect, Object, ObjectKey, SPEC_BYTES_MAX, STATUS_BYTES_MAX};
+pub use object::{Expect, JOB_LABEL, Object, ObjectKey, SPEC_BYTES_MAX, STATUS_BYTES_MAX};
 pub use origin::{Door, Origin, TraceContext};
 pub use outcome::{Outcome, Rejection};
 pub use park::{Park, ParkResult, Parked, WAITS_MAX, Wait};

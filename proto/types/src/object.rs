@@ -3,13 +3,16 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::{EventSeq, Namespace, ObjectKind, ObjectName, Principal, Timestamp, label_bytes};
+use crate::{EventSeq, JobId, Namespace, ObjectKind, ObjectName, Principal, Timestamp, label_bytes};
 
 /// Most bytes of an object's spec.
 pub const SPEC_BYTES_MAX: usize = 64 << 10;
 
 /// Most bytes of an object's status.
 pub const STATUS_BYTES_MAX: usize = 4 << 10;
+
+/// The label of an object with the job that wrote it: erasing the job erases it.
+pub const JOB_LABEL: &str = "atlas.job";
 
 /// Where an object is in the table.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -42,6 +45,11 @@ pub struct Object {
 }
 
 impl Object {
+    /// The job that wrote it; none if it was no job.
+    pub fn writer(&self) -> Option<JobId> {
+        self.labels.get(JOB_LABEL)?.parse().ok()
+    }
+
     /// Bytes of what clients and leader tasks wrote into it.
     pub fn bytes(&self) -> u64 {
         (self.spec.len() + self.status.len()) as u64 + label_bytes(&self.labels)

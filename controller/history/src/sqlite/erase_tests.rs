@@ -1,6 +1,8 @@
 //! Tests of erasing: nothing of an erased job is left in the file, and what another history brings later is erased too.
 
-use atlas_types::{Event, JobStatus, Namespace, Timestamp};
+use atlas_types::{
+    Event, JOB_LABEL, JobStatus, Namespace, Object, ObjectKey, ObjectKind, ObjectName, Principal, Timestamp,
+};
 
 use super::tests::{blue, event, file, life, open, places, synced};
 use super::*;
@@ -27,6 +29,44 @@ async fn fill(history: &SqliteHistory) {
     history.append(life(4, 4)).await.expect("queued");
     history.append(erased(7, Some(2))).await.expect("queued");
     synced(history, 7).await;
+}
+
+/// What a job wrote into the shared memory.
+fn appended(seq: u64, job: u64) -> Arc<[EventRecord]> {
+    let key = ObjectKey {
+        namespace: Namespace::default_namespace(),
+        kind: ObjectKind::new("memory").expect("a kind"),
+        name: ObjectName::new(&format!("namespace@{seq}")).expect("a name"),
+    };
+    let object = Object {
+        key,
+        uid: EventSeq(seq),
+        revision: EventSeq(seq),
+        labels: Arc::new([(JOB_LABEL.to_owned(), JobId(job).to_string())].into()),
+        spec: br#"{"text":"a secret"}"#.as_slice().into(),
+        spec_version: 1,
+        created: Timestamp(1),
+        updated: Timestamp(1),
+        by: Principal::new("ops").expect("a name"),
+        status: Arc::from([]),
+    };
+    let event = Event::ObjectPut { object: Arc::new(object) };
+    [EventRecord { seq: EventSeq(seq), at: Timestamp(1), event }].into()
+}
+
+#[tokio::test]
+async fn what_a_job_wrote_into_the_memory_is_erased_with_it() {
+    let (_dir, path) = file();
+    let history = open(&path).expect("opens");
+    history.append(life(1, 2)).await.expect("queued");
+    history.append(appended(4, 2)).await.expect("queued");
+    history.append(appended(5, 3)).await.expect("queued");
+    history.append(erased(6, Some(2))).await.expect("queued");
+    synced(&history, 6).await;
+    assert_eq!(told(&history).await, "--+-++");
+    history.append(erased(7, None)).await.expect("queued");
+    synced(&history, 7).await;
+    assert_eq!(told(&history).await, "-----++");
 }
 
 fn bytes_with(path: &std::path::Path, text: &str) -> usize {

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use atlas_types::{ErasePayloads, Event, Job, JobId, JobStatus, Outcome, Rejection};
+use atlas_objects::MemorySpec;
+use atlas_types::{ErasePayloads, Event, Job, JobId, JobStatus, Object, ObjectKind, Outcome, Rejection};
 
 use crate::change::Change;
 
@@ -15,11 +16,13 @@ pub(super) fn apply(command: &ErasePayloads, change: &mut Change<'_>) -> Result<
                 check_ended(&job)?;
                 erase(change, &job);
             }
+            erase_shared(change, Some(id));
         }
         None => {
             let jobs: Vec<Arc<Job>> = change.state.jobs(&namespace, None, None).cloned().collect();
             jobs.iter().try_for_each(|job| check_ended(job))?;
             check_no_run(change)?;
+            erase_shared(change, None);
             forget(change, &jobs);
             drop_runs(change);
         }
@@ -57,6 +60,37 @@ fn check_no_run(change: &Change<'_>) -> Result<(), Rejection> {
     let namespace = &change.origin.namespace;
     let live = change.state.runs.values().any(|run| run.namespace == *namespace && !run.status.is_terminal());
     if live { Err(Rejection::WrongStatus { status: JobStatus::Running }) } else { Ok(()) }
+}
+
+/// Erases what one job, or all jobs of the namespace, wrote into memory and knowledge. What people wrote stays.
+fn erase_shared(change: &mut Change<'_>, job: Option<JobId>) {
+    let namespace = change.origin.namespace.clone();
+    let is_meant = |object: &Object| object.writer().is_some_and(|writer| job.is_none_or(|job| job == writer));
+    let mut found: Vec<Arc<Object>> = Vec::new();
+    for kind in atlas_objects::KINDS.into_iter().filter(|kind| kind.is_for_agents()) {
+        let Ok(kind) = ObjectKind::new(kind.name()) else { continue };
+        found.extend(change.state.objects(&namespace, &kind, None).filter(|object| is_meant(object)).cloned());
+    }
+    for object in found {
+        match blank(&object) {
+            Some(spec) => change.put_object(Object {
+                revision: change.state.event_seq.next(),
+                labels: Arc::default(),
+                spec,
+                updated: change.at,
+                by: change.origin.principal.clone(),
+                ..(*object).clone()
+            }),
+            None => change.remove_object(&object.key),
+        }
+    }
+}
+
+/// What is left of an entry that replaced the text of a memory: an empty one, so that the replaced text does not come back.
+fn blank(object: &Object) -> Option<Arc<[u8]>> {
+    let is_memory = object.key.kind.as_str() == "memory";
+    let replaces = is_memory && MemorySpec::read(&object.spec).is_ok_and(|spec| spec.replaces);
+    replaces.then(|| br#"{"replaces":true,"text":""}"#.as_slice().into())
 }
 
 fn drop_questions(change: &mut Change<'_>, job: JobId) {
@@ -111,6 +145,38 @@ mod tests {
                 j3: pending Queued attempt 0
                 j1 erased
             "#]],
+        );
+    }
+
+    const WRITTEN: &str = r#"level 6; agent a; job j1; job j2; cancel j1; cancel j2;
+        put memory namespace@1 {"text":"by_hand"};
+        put memory namespace@2 {"text":"a"} labels=atlas.job:job-0000000000000001;
+        put memory namespace@3 {"replaces":true,"text":"b"} labels=atlas.job:job-0000000000000001;
+        put knowledge k {"content":"c","domain":"d"} labels=atlas.job:job-0000000000000002;
+        put namespace t {} labels=atlas.job:job-0000000000000001"#;
+
+    #[test]
+    fn what_a_job_wrote_into_memory_and_knowledge_is_erased() {
+        check(
+            &format!("{WRITTEN} -- erase j1"),
+            expect![[r#"
+            memory namespace@2 deleted
+            memory namespace@3 uid 8 revision 12 {"replaces":true,"text":""}
+            j1 erased
+        "#]],
+        );
+    }
+
+    #[test]
+    fn what_people_wrote_stays() {
+        check(
+            &format!("{WRITTEN} -- erase"),
+            expect![[r#"
+            knowledge k deleted
+            memory namespace@2 deleted
+            memory namespace@3 uid 8 revision 13 {"replaces":true,"text":""}
+            namespace default erased
+        "#]],
         );
     }
 }
