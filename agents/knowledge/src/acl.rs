@@ -1,6 +1,7 @@
 //! Which domains an agent reads and writes (compatibility §23.3).
 
 use std::collections::BTreeSet;
+use std::fmt;
 
 use atlas_contract::yaml::{self, Budget, YamlError};
 use atlas_contract::{Knowledge, python};
@@ -20,6 +21,37 @@ pub struct Acl {
 /// Domains that `*` does not open for writing; an agent must name them.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ProtectedDomains(pub BTreeSet<String>);
+
+/// Why an agent may do something in a domain, or may not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reason {
+    /// The contract names the domain.
+    Named,
+    /// The contract says `*`.
+    Any,
+    /// The contract says `*`, which does not count for a protected domain.
+    Protected,
+    /// The contract does not name it.
+    NotNamed,
+}
+
+impl Reason {
+    /// Whether it is one that allows it.
+    pub fn is_allowed(self) -> bool {
+        matches!(self, Self::Named | Self::Any)
+    }
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Named => "its contract names it",
+            Self::Any => "its contract says *",
+            Self::Protected => "it is protected, and the contract says * without naming it",
+            Self::NotNamed => "its contract does not name it",
+        })
+    }
+}
 
 /// Why a text is not a knowledge policy.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -52,16 +84,41 @@ impl Acl {
         Self { read_domains: any(), write_domains: any(), protected: ProtectedDomains::default() }
     }
 
+    /// Whether the agent reads every domain.
+    pub fn reads_all(&self) -> bool {
+        self.read_domains.iter().any(|allowed| allowed == ANY)
+    }
+
     /// Whether the agent reads a domain.
     pub fn reads(&self, domain: &str) -> bool {
-        self.read_domains.iter().any(|allowed| allowed == ANY || allowed == domain)
+        self.reading(domain).is_allowed()
     }
 
     /// Whether the agent writes a domain. A domain that is listed may always be written, also one that is protected and listed beside `*`.
     pub fn writes(&self, domain: &str) -> bool {
-        let named = self.write_domains.iter().any(|allowed| allowed == domain);
+        self.writing(domain).is_allowed()
+    }
+
+    /// Why the agent reads a domain, or does not.
+    pub fn reading(&self, domain: &str) -> Reason {
+        let named = self.read_domains.iter().any(|allowed| allowed == domain && domain != ANY);
+        match (named, self.reads_all()) {
+            (true, _) => Reason::Named,
+            (false, true) => Reason::Any,
+            (false, false) => Reason::NotNamed,
+        }
+    }
+
+    /// Why the agent writes a domain, or does not.
+    pub fn writing(&self, domain: &str) -> Reason {
+        let named = self.write_domains.iter().any(|allowed| allowed == domain && domain != ANY);
         let any = self.write_domains.iter().any(|allowed| allowed == ANY);
-        named && domain != ANY || any && !self.protected.0.contains(domain)
+        match (named, any) {
+            (true, _) => Reason::Named,
+            (false, true) if self.protected.0.contains(domain) => Reason::Protected,
+            (false, true) => Reason::Any,
+            (false, false) => Reason::NotNamed,
+        }
     }
 }
 
@@ -99,6 +156,8 @@ mod tests {
         let protected = ProtectedDomains(BTreeSet::from(["physics".to_owned()]));
         let acl = Acl { read_domains: texts(read), write_domains: texts(write), protected };
         assert_eq!((acl.reads("physics"), acl.writes("physics")), expected);
+        let (reading, writing) = (acl.reading("physics"), acl.writing("physics"));
+        assert_eq!((reading.is_allowed(), writing.is_allowed()), expected, "{reading}; {writing}");
     }
 
     #[test]

@@ -46,6 +46,10 @@ impl Folder {
     pub fn put(&self, entry: &Entry) -> Result<(), FolderError> {
         let before = self.places(&entry.id)?;
         let path = self.path(&entry.domain, &entry.id);
+        if self.root.join(entry.domain.as_str()).symlink_metadata().is_ok_and(|found| !found.is_dir()) {
+            let source = io::Error::new(ErrorKind::NotADirectory, "the domain is a link or a file");
+            return Err(FolderError::Write { path, source });
+        }
         files::replace(&path, &document::write(entry))
             .map_err(|source| FolderError::Write { path: path.clone(), source })?;
         before.into_iter().filter(|old| *old != entry.domain).try_for_each(|old| remove(&self.path(&old, &entry.id)))

@@ -14,7 +14,7 @@ mod folder;
 pub mod memory;
 mod search;
 
-pub use acl::{Acl, ProtectedDomains, ProtectedError};
+pub use acl::{Acl, ProtectedDomains, ProtectedError, Reason};
 pub use entry::{
     CONTENT_BYTES_MAX, DEFAULT_DOMAIN, Draft, Entry, EntryChange, EntryError, METADATA_DEPTH_MAX, Name, NameError,
     TAGS_MAX,

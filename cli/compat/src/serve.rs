@@ -48,7 +48,66 @@ pub(super) struct Options {
     #[arg(long)]
     all_agents: bool,
     #[command(flatten)]
+    shared: Shared,
+    #[command(flatten)]
     hardware: Hardware,
+}
+
+/// Where memory and knowledge are kept. Without any of it, the cluster keeps them.
+#[derive(Debug, clap::Args)]
+struct Shared {
+    /// Keep the shared memory in this file.
+    #[arg(long, value_name = "FILE")]
+    memory: Option<String>,
+    /// Keep the shared memory at this server; --memory comes before it.
+    #[arg(long, value_name = "URL")]
+    memory_url: Option<String>,
+    /// Bearer token for the server of --memory-url.
+    #[arg(long, env = "ATLAS_MEMORY_AUTH", hide_env_values = true, value_name = "TOKEN")]
+    memory_auth: Option<String>,
+    /// Keep knowledge in this folder, DOMAIN/ID.md.
+    #[arg(long, value_name = "DIR")]
+    knowledge: Option<String>,
+    /// Keep knowledge at this server; --knowledge comes before it.
+    #[arg(long, value_name = "URL")]
+    knowledge_url: Option<String>,
+    /// Keep knowledge at this MCP server; --knowledge and --knowledge-url come before it.
+    #[arg(long, value_name = "URL")]
+    knowledge_mcp_url: Option<String>,
+    /// Bearer token for the server of --knowledge-url or --knowledge-mcp-url.
+    #[arg(long, env = "ATLAS_KNOWLEDGE_AUTH", hide_env_values = true, value_name = "TOKEN")]
+    knowledge_auth: Option<String>,
+    /// YAML file with protected_domains, which agents write only if their contracts name them.
+    #[arg(long, value_name = "FILE")]
+    knowledge_policy: Option<String>,
+}
+
+impl Shared {
+    /// Where both are, if not in the cluster: a line each.
+    fn lines(&self) -> String {
+        let memory = [&self.memory, &self.memory_url];
+        let knowledge = [&self.knowledge, &self.knowledge_url, &self.knowledge_mcp_url];
+        let line = |what: &str, places: &[&Option<String>]| {
+            let place = places.iter().find_map(|place| place.as_deref().filter(|place| !place.is_empty()));
+            place.map(|place| format!("{what}: {place}\n")).unwrap_or_default()
+        };
+        line("Memory", &memory) + &line("Knowledge", &knowledge)
+    }
+
+    fn set(&self, settings: &mut DevSettings) {
+        for (flag, value) in [
+            ("memory-file", &self.memory),
+            ("memory-url", &self.memory_url),
+            ("memory-token", &self.memory_auth),
+            ("knowledge-folder", &self.knowledge),
+            ("knowledge-url", &self.knowledge_url),
+            ("knowledge-mcp-url", &self.knowledge_mcp_url),
+            ("knowledge-token", &self.knowledge_auth),
+            ("knowledge-policy", &self.knowledge_policy),
+        ] {
+            value.iter().filter(|value| !value.is_empty()).for_each(|value| settings.set_controller(flag, value));
+        }
+    }
 }
 
 /// The declared hardware. Without any of it, the demands of jobs are not checked.
@@ -113,6 +172,7 @@ async fn serve(options: &Options) -> Result<(), Refusal> {
     let hardware = options.hardware.settings();
     cluster.hardware_checks = hardware.is_some();
     cluster.settings = hardware.unwrap_or_default();
+    options.shared.set(&mut cluster.settings);
     if let Some(folder) = &options.triggers_path {
         cluster.settings.set_controller("triggers-path", folder);
     }
@@ -135,6 +195,7 @@ async fn serve(options: &Options) -> Result<(), Refusal> {
         }
     };
     let mut lines = format!("Agents: {}\nSkills: {}\n", served.agents, served.skills);
+    lines += &options.shared.lines();
     if !selected.is_empty() {
         lines += &format!("Orchestrator: {selected}\n");
     }
@@ -161,6 +222,13 @@ mod tests {
     struct Line {
         #[command(flatten)]
         options: Options,
+    }
+
+    #[test]
+    fn a_file_comes_before_a_server() {
+        let lines = |line: &[&str]| Line::parse_from([&["serve"], line].concat()).options.shared.lines();
+        assert_eq!(lines(&["--memory-url", "http://a/m", "--memory", "m.txt"]), "Memory: m.txt\n");
+        assert_eq!(lines(&["--knowledge-url", "http://a/k", "--memory", ""]), "Knowledge: http://a/k\n");
     }
 
     #[test]

@@ -366,6 +366,9 @@ pub enum Error {
     /// A backup cannot be made at the moment.
     #[error("no backup at the moment: {0}")]
     NoBackup(&'static str),
+    /// A store of memory or knowledge outside of the cluster failed.
+    #[error("{0}")]
+    StoreFailed(String),
     /// No such question.
     #[error("no such question")]
     UnknownQuestion,
@@ -497,6 +500,7 @@ impl Error {
             Self::NameTaken(_) => catalogue::NAME_TAKEN,
             Self::Relayed { entry, .. } => *entry,
             Self::NoBackup(_) => catalogue::NO_BACKUP,
+            Self::StoreFailed(_) => catalogue::STORE_FAILED,
             Self::UnknownQuestion => catalogue::UNKNOWN_QUESTION,
             Self::QuestionClosed(_) => catalogue::QUESTION_CLOSED,
             Self::NotAnswerer => catalogue::NOT_ANSWERER,

@@ -13,7 +13,8 @@ use atlas_objects::MemorySpec;
 use atlas_state::State;
 use atlas_types::{Expect, Namespace, Object, ObjectKind, ObjectName};
 
-use crate::{Library, WriteKey, WritingJob};
+use crate::store::MemoryStore;
+use crate::{Library, WriteKey, WritingJob, write};
 
 const KIND: &str = "memory";
 
@@ -98,17 +99,26 @@ impl Library {
         scope: &MemoryScope,
         consistency: Consistency,
     ) -> Result<types::Memory, Error> {
+        if let Some(store) = self.memory_store(caller, scope)? {
+            return Ok(outside(scope, read_outside(store).await?));
+        }
         let state = self.desk.state(consistency).await?;
         Ok(shown(scope, &entries(&state, &caller.namespace, scope)?))
     }
 
-    /// All entries of a memory, with those that were replaced, the oldest first.
+    /// All entries of a memory, with those that were replaced, the oldest first. A memory that is kept elsewhere is one entry.
     pub async fn memory_entries(
         &self,
         caller: &Caller,
         scope: &MemoryScope,
         consistency: Consistency,
     ) -> Result<Vec<types::MemoryEntry>, Error> {
+        if let Some(store) = self.memory_store(caller, scope)? {
+            let text = read_outside(store).await?;
+            let id = store.place().name.clone();
+            let entry = types::MemoryEntry { id, text, replaces: true, ..types::MemoryEntry::default() };
+            return Ok(Some(entry).filter(|entry| !entry.text.is_empty()).into_iter().collect());
+        }
         let state = self.desk.state(consistency).await?;
         let entries = entries(&state, &caller.namespace, scope)?;
         let live = live(&entries);
@@ -135,6 +145,12 @@ impl Library {
         key: WriteKey,
         job: Option<&WritingJob>,
     ) -> Result<(), Error> {
+        if let Some(store) = self.memory_store(caller, scope)? {
+            if text.len() > TEXT_BYTES_MAX {
+                return Err(Error::Malformed(format!("the text has more than {TEXT_BYTES_MAX} bytes")));
+            }
+            return self.once(key, store.write(text, replaces, key)).await;
+        }
         let digits = key.digits();
         let state = self.desk.state(Consistency::Linearizable).await?;
         let found = entries(&state, &caller.namespace, scope)?;
@@ -150,8 +166,8 @@ impl Library {
             agent: job.map(|job| job.agent.clone()),
             job: job.map(|job| job.job.to_string()),
         };
-        let object = Self::key(caller, KIND, &MemorySpec::name(&scope.to_string(), &digits))?;
-        match self.put(caller, &object, &spec, Expect::Absent, "the entry of the memory").await {
+        let object = write::key(caller, KIND, &MemorySpec::name(&scope.to_string(), &digits))?;
+        match write::put(&self.desk, caller, &object, &spec, Expect::Absent, "the entry of the memory", job).await {
             Ok(()) => {}
             // Another try of the same write was faster; or another write with its key.
             Err(Error::ObjectChanged { .. }) => {
@@ -164,13 +180,18 @@ impl Library {
         }
         if replaces {
             let gone = found.len().saturating_sub(REPLACED_MAX).min(REMOVED_AT_ONCE);
-            self.delete_all(caller, found.iter().take(gone).map(|entry| &entry.object.key)).await?;
+            write::delete_all(&self.desk, caller, found.iter().take(gone).map(|entry| &entry.object.key)).await?;
         }
         Ok(())
     }
 
     /// Removes a memory with its history. True if there was one.
     pub async fn clear_memory(&self, caller: &Caller, scope: &MemoryScope) -> Result<bool, Error> {
+        if let Some(store) = self.memory_store(caller, scope)? {
+            let was_there = !read_outside(store).await?.is_empty();
+            store.write("", true, WriteKey::random(self.desk.env.entropy.u128())).await?;
+            return Ok(was_there);
+        }
         let mut was_there = false;
         loop {
             let state = self.desk.state(Consistency::Linearizable).await?;
@@ -179,9 +200,25 @@ impl Library {
                 return Ok(was_there);
             }
             was_there = true;
-            self.delete_all(caller, found.iter().take(REMOVED_AT_ONCE).map(|entry| &entry.object.key)).await?;
+            write::delete_all(&self.desk, caller, found.iter().take(REMOVED_AT_ONCE).map(|entry| &entry.object.key))
+                .await?;
         }
     }
+}
+
+/// The text that a store outside of the cluster has. Agents get no longer one than from the cluster.
+async fn read_outside(store: &dyn MemoryStore) -> Result<String, Error> {
+    let text = store.read().await?;
+    if text.len() > TEXT_BYTES_MAX {
+        let place = &store.place().name;
+        return Err(Error::StoreFailed(format!("the memory in {place} has more than {TEXT_BYTES_MAX} bytes")));
+    }
+    Ok(text)
+}
+
+fn outside(scope: &MemoryScope, text: String) -> types::Memory {
+    let entries = u64::from(!text.is_empty());
+    types::Memory { scope: scope.to_string(), bytes: text.len() as u64, text, entries, updated_at: None }
 }
 
 impl Entry {

@@ -10,7 +10,9 @@ use atlas_export::Export;
 use atlas_gateway::{Compatible, CompatibleOptions, Gateway};
 use atlas_history::{History, Progress, SqliteHistory};
 use atlas_raft::{ChangeError, Handle, Identity, Leadership, Member};
-use atlas_service::{ArtifactOptions, Artifacts, Audit, AuditOptions, Caller, Followers, Keys, Parts, Peers, Service};
+use atlas_service::{
+    ArtifactOptions, Artifacts, Audit, AuditOptions, Caller, Followers, Keys, Parts, Peers, Service, Stores,
+};
 use atlas_telemetry::Metrics;
 use atlas_tls::{Clients, TlsError};
 use atlas_types::{Door, Level};
@@ -143,6 +145,7 @@ impl Controller {
             }
             None => Vec::new(),
         };
+        let stores = open_stores(&options, &env).await?;
         let metrics = Metrics::new();
         metrics.up.set(1);
         // Frees the ballast if the disk is full, so that the other files can be opened.
@@ -195,6 +198,7 @@ impl Controller {
             audit,
             issuers: Arc::new(crate::issuers::Outside::new(&env)),
             externals: Arc::new(crate::externals::Outside::new(env.clone())),
+            stores,
             env: env.clone(),
         });
         let followers = Followers::start(&service);
@@ -552,6 +556,16 @@ fn open_audit(
     };
     let (audit, task) = Audit::open(kept, metrics, env).map_err(|source| StartError::DataDir { path: dir, source })?;
     Ok((audit, Some(task)))
+}
+
+/// The stores of memory and knowledge outside of the cluster.
+async fn open_stores(options: &Options, env: &Env) -> Result<Stores, StartError> {
+    if !options.join.is_empty() {
+        options.stores.check_joining()?;
+    }
+    let (stores, own) = (options.stores.clone(), env.clone());
+    let opened = env.spawn_blocking("stores", move || stores.open(&own)).join().await;
+    Ok(opened.map_err(|_| StartError::Thread)??)
 }
 
 async fn open_history(options: &Options, env: &Env, metrics: &Metrics) -> Result<SqliteHistory, StartError> {

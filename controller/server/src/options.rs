@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use atlas_raft::SpaceLimits;
 use atlas_service::Limits;
+use atlas_stores::StoreOptions;
 use atlas_types::Level;
 
 pub use load::{Loaded, OptionsError, command, load};
@@ -141,6 +142,8 @@ pub struct Options {
     pub tls_life: Duration,
     /// Whether ports that other machines can reach may be without TLS.
     pub plain_ports: bool,
+    /// Where memory and knowledge are kept, if not in the cluster.
+    pub stores: StoreOptions,
     /// The folder of trigger files; none if there are none.
     pub triggers_path: Option<PathBuf>,
     /// The log filter.
@@ -220,6 +223,7 @@ impl Options {
             tls_names: Vec::new(),
             tls_life: Duration::from_secs(24 * 3_600),
             plain_ports: false,
+            stores: StoreOptions::default(),
             triggers_path: None,
             log: "info".to_owned(),
         }

@@ -67,6 +67,9 @@ pub enum StartError {
         /// The underlying error.
         source: std::io::Error,
     },
+    /// A store of memory or knowledge cannot be used.
+    #[error(transparent)]
+    Stores(#[from] atlas_stores::StoresError),
     /// A port cannot be bound.
     #[error("could not listen on {address}")]
     Listen {

@@ -60,7 +60,7 @@ pub use atlas_jobs::{
 };
 pub use atlas_knowledge::{Acl, SEARCH_LIMIT};
 pub use atlas_library::knowledge::{KnowledgeError, KnowledgeFilter, unknown_entry};
-pub use atlas_library::{Library, MemoryScope, ScopeError, WriteKey};
+pub use atlas_library::{Library, MemoryScope, ScopeError, Stores, WriteKey};
 pub use atlas_lines::{LiveLines, LogLine, LogOutput, LogReader, Piece, Streams};
 pub use atlas_platform::{ModelLimits, NodeAction, Stats, Transition, WorkFilter};
 pub use atlas_records::{

@@ -63,6 +63,7 @@ impl Node {
             audit: Audit::default(),
             issuers: Arc::new(NoIssuers),
             externals: Arc::new(NoExternals),
+            stores: Stores::default(),
             limits: Limits::default(),
             env,
         });

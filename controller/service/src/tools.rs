@@ -3,7 +3,7 @@
 //! Python call the same tools as themselves (`outside.rs`).
 
 mod exec;
-mod library;
+pub(crate) mod library;
 mod lookup;
 mod monitor;
 mod outside;
@@ -121,6 +121,8 @@ impl Service {
                 Ok(ToolEnd::Result(result.into()))
             }
             Err(NoResult::Refused(why)) => Ok(ToolEnd::Refused(why)),
+            // A store outside of the cluster may have got what it did not answer: the agent decides what is tried again.
+            Err(NoResult::Error(error @ Error::StoreFailed(_))) => Ok(ToolEnd::Refused(error.to_string())),
             Err(NoResult::Error(error)) if error.is_transient() => Err(error),
             Err(NoResult::Error(error)) => Ok(ToolEnd::Refused(error.to_string())),
         }

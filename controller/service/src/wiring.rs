@@ -10,7 +10,7 @@ use atlas_events::Events;
 use atlas_history::History;
 use atlas_identity::{Authentication, Authenticator};
 use atlas_jobs::{Jobs, Resolve};
-use atlas_library::Library;
+use atlas_library::{Library, Stores};
 use atlas_lines::JobLogs;
 use atlas_platform::{ModelLimits, Stats};
 use atlas_raft::Handle;
@@ -53,6 +53,8 @@ pub struct Parts {
     pub issuers: Arc<dyn Issuers>,
     /// The way to orchestrators outside of the cluster.
     pub externals: Arc<dyn Externals>,
+    /// The stores of memory and knowledge outside of the cluster.
+    pub stores: Stores,
     /// The machine.
     pub env: Env,
 }
@@ -95,6 +97,7 @@ impl Service {
             audit,
             issuers,
             externals,
+            stores,
             env,
         } = parts;
         let standstill = Standstill::default();
@@ -113,7 +116,7 @@ impl Service {
             let names = Arc::new(Names(shared.clone()));
             let jobs = Arc::new(Jobs::new(desk.clone(), registry.clone(), vault.clone(), names));
             let conversations = Conversations::new(desk.clone(), jobs.clone(), records.clone(), registry.clone());
-            let library = Library::new(desk.clone());
+            let library = Library::new(desk.clone(), stores);
             Shared {
                 upkeep,
                 registry,

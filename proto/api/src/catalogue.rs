@@ -16,7 +16,8 @@ pub struct Entry {
 impl Entry {
     /// Whether the cause can pass without a person, so that a repeat may succeed.
     pub fn passes(&self) -> bool {
-        let needs_a_person = [LEVEL_TOO_LOW, AUDIT_FAILING, UNCONFINED, LOOP_LEVEL, MCP_SERVER].contains(self);
+        let needs_a_person =
+            [LEVEL_TOO_LOW, AUDIT_FAILING, UNCONFINED, LOOP_LEVEL, MCP_SERVER, STORE_FAILED].contains(self);
         matches!(self.kind, ErrorKind::Busy | ErrorKind::Unavailable | ErrorKind::NoSpace) && !needs_a_person
     }
 }
@@ -129,6 +130,7 @@ catalogue! {
     BEHIND = "E4010" Unavailable "the controller is behind";
     NO_BACKUP = "E4011" Busy "a backup is not possible at the moment";
     AUDIT_FAILING = "E4012" Unavailable "changes cannot be recorded";
+    STORE_FAILED = "E4014" Unavailable "a store of memory or knowledge failed";
     UNKNOWN_NODE = "E5001" NotFound "no such node";
     NODE_BUSY = "E5002" Conflict "the node still has leases";
     LABEL_OF_WORKER = "E5003" Conflict "the label is set by the worker";

@@ -27,7 +27,7 @@ const ARROWS: &[(&str, &str)] = &[
     ("atlas-scheduler", "allocation types"),
     (
         "atlas-controller",
-        "access api contract env export format gateway heap history limiter model oauth otlp raft recovery service state telemetry tls types webhooks wire",
+        "access api contract env export format gateway heap history limiter model oauth otlp raft recovery service state stores telemetry tls types webhooks wire",
     ),
     ("atlas-export", "env history model raft telemetry types"),
     ("atlas-webhooks", "env http objects raft service telemetry types"),
@@ -35,6 +35,7 @@ const ARROWS: &[(&str, &str)] = &[
     ("atlas-desk", "access api artifacts audit contract env format history oauth objects raft state telemetry types"),
     ("atlas-lines", "artifacts desk raft types"),
     ("atlas-library", "api artifacts desk knowledge objects state types"),
+    ("atlas-stores", "env http knowledge library"),
     ("atlas-trail", "api artifacts audit desk format raft state types"),
     ("atlas-identity", "access api desk mcp-spec model objects oidc state types"),
     ("atlas-vault", "artifacts desk env mcp-spec model oauth objects secrets state types"),

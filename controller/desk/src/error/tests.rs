@@ -74,6 +74,7 @@ fn samples() -> Vec<Error> {
         Error::AgentInUse(Rejection::AgentInUse { jobs: 1 }),
         Error::LabelOfWorker(Rejection::LabelOfWorker { key: "k".into() }),
         Error::UnknownObject("x".into()),
+        Error::StoreFailed("x".into()),
         Error::ObjectChanged { revision: EventSeq(1) },
         Error::UnknownObjectKind("x".into()),
         Error::ObjectRefused { what: "x".into(), violations: Vec::new() },

@@ -91,7 +91,7 @@ pub(crate) async fn store(door: &HttpDoor, caller: &Caller, request: &mut Reques
 /// `PUT /api/knowledge/entries/{id}`.
 pub(crate) async fn change(door: &HttpDoor, caller: &Caller, request: &mut Request, id: &str) -> Answer {
     let change: KnowledgeChange = request.read_json(door).await?;
-    let changed = door.service.library().change(caller, id, change, &Acl::everything(), None).await;
+    let changed = door.service.library().change(caller, id, change, &Acl::everything(), key(door, caller), None).await;
     let changed = changed.map_err(problem)?.ok_or_else(|| unknown_entry(id))?;
     Ok(answer::body(StatusCode::OK, &changed))
 }

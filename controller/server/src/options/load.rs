@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use atlas_env::{CONFIGURATION_BYTES_MAX, TOKEN_BYTES_MAX};
 use atlas_gateway::Token;
+use atlas_stores::{Secret, StoreOptions};
 use atlas_types::Level;
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use toml::de::{DeTable, DeValue};
@@ -296,6 +297,16 @@ fn typed(values: &BTreeMap<&'static str, (String, Origin)>) -> Options {
     options.tls_names = names.map(str::to_owned).collect();
     options.plain_ports = text("plain-ports") == "true";
     options.triggers_path = filled("triggers.path").map(PathBuf::from);
+    options.stores = StoreOptions {
+        memory_file: filled("memory.file").map(PathBuf::from),
+        memory_url: filled("memory.url"),
+        memory_token: filled("memory.token").map(Secret::from),
+        knowledge_folder: filled("knowledge.folder").map(PathBuf::from),
+        knowledge_url: filled("knowledge.url"),
+        knowledge_mcp_url: filled("knowledge.mcp-url"),
+        knowledge_token: filled("knowledge.token").map(Secret::from),
+        knowledge_policy: filled("knowledge.policy").map(PathBuf::from),
+    };
     options.token = filled("token");
     let addresses = text("join").split(',').map(str::trim).filter(|address| !address.is_empty());
     options.join = addresses.map(str::to_owned).collect();

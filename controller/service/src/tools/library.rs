@@ -8,10 +8,11 @@ use atlas_library::{
     Library, MemoryScope, WriteKey, WritingJob, knowledge::KnowledgeError, knowledge::KnowledgeFilter,
 };
 use atlas_registry::KnownContract;
-use atlas_types::{CONVERSATION_METADATA, Job, StepKey};
+use atlas_types::{CONVERSATION_METADATA, Job, Namespace, StepKey};
 use serde_json::{Map, Value, json};
 
 use super::{Call, NoResult};
+use crate::service::Shared;
 use crate::{Consistency, Error, Service};
 
 /// What the names of these tools begin with.
@@ -44,10 +45,7 @@ impl Service {
             }
             return self.tool_memory(call, job, key, &writer, what).await;
         }
-        let state = self.shared.current().await?;
-        let protected =
-            state.limits_of(&job.namespace).map(|limits| limits.protected_domains.iter().cloned().collect());
-        let protected = ProtectedDomains(protected.unwrap_or_default());
+        let protected = self.shared.protected_domains(&job.namespace).await?;
         let Some(acl) = acl(contract, &protected) else {
             return Err(NoResult::Refused(NO_KNOWLEDGE.to_owned()));
         };
@@ -64,7 +62,7 @@ impl Service {
             }
             Some("update") => {
                 let change: KnowledgeChange = read(&call.arguments, &["content", "tags", "metadata"])?;
-                let entry = library.change(&call.caller, call.text("id"), change, &acl, Some(&writer)).await?;
+                let entry = library.change(&call.caller, call.text("id"), change, &acl, key, Some(&writer)).await?;
                 Ok(json!({"entry": entry}))
             }
             _ => Err(NoResult::Refused(format!("Unknown tool: {}", call.tool))),
@@ -97,6 +95,17 @@ impl Service {
             }
             _ => Err(NoResult::Refused(format!("Unknown tool: {}", call.tool))),
         }
+    }
+}
+
+impl Shared {
+    /// The domains that contracts must name to write them: those of the namespace, and those of the controller's policy.
+    pub(crate) async fn protected_domains(&self, namespace: &Namespace) -> Result<ProtectedDomains, Error> {
+        let state = self.current().await?;
+        let mut protected = self.library.protected().clone();
+        let own = state.limits_of(namespace).map(|limits| limits.protected_domains.clone());
+        protected.0.extend(own.unwrap_or_default());
+        Ok(protected)
     }
 }
 
@@ -146,7 +155,7 @@ fn scope(word: &str, job: &Job) -> Result<MemoryScope, NoResult> {
 }
 
 /// What the contract of an agent lets it read and write; none if it does not require knowledge.
-fn acl(contract: &KnownContract, protected: &ProtectedDomains) -> Option<Acl> {
+pub(crate) fn acl(contract: &KnownContract, protected: &ProtectedDomains) -> Option<Acl> {
     let knowledge = contract.value.pointer("/requires/knowledge")?;
     let domains = |name: &str| {
         let words = knowledge.get(name).and_then(Value::as_array);

@@ -94,6 +94,7 @@ impl Node {
             audit: atlas_service::Audit::default(),
             issuers: Arc::new(atlas_service::NoIssuers),
             externals: Arc::new(atlas_service::NoExternals),
+            stores: atlas_service::Stores::default(),
             env: env.clone(),
         });
         let followers = Followers::start(&service);
