@@ -29,7 +29,7 @@ fn takes(path: &[&str]) -> bool {
         ] | ["api", "jobs", _, "tree" | "explain" | "steps" | "receipt"]
             | ["api", "memory"]
             | ["api", "memory", "entries"]
-            | ["api", "knowledge", "search" | "entries" | "domains"]
+            | ["api", "knowledge", "search" | "entries" | "domains" | "acl"]
             | ["api", "knowledge", "entries", _]
             | ["api", "chains", _, "tree"]
             | ["api", "agents", _, "versions"]

@@ -1,5 +1,6 @@
 //! `atlasctl knowledge`: entries that agents find and read; one file per verb that works on folders.
 
+mod acl;
 mod folder;
 
 use atlas_api::types::{KnowledgeDomain, KnowledgeEntry};
@@ -34,6 +35,8 @@ pub(crate) enum Verb {
     Delete(Names),
     /// Lists domains and how many entries each has.
     Domains(Domains),
+    /// Shows which domains agents read and write, and why.
+    Acl(acl::Options),
     /// Stores the entries of a folder: DOMAIN/ID.md with YAML in front, as Atlas for Python keeps them.
     Import(folder::Import),
     /// Writes all entries to a folder, as Atlas for Python reads them.
@@ -144,6 +147,7 @@ pub(crate) async fn run(context: &Context, verb: &Verb) -> Result<Exit, Failure>
         Verb::Update(options) => update(context, options).await,
         Verb::Delete(names) => names::each(context, &names.ids, async |id| delete(context, id).await).await,
         Verb::Domains(options) => domains(context, options).await,
+        Verb::Acl(options) => acl::run(context, options).await,
         Verb::Import(options) => folder::import(context, options).await,
         Verb::Export(options) => folder::export(context, options).await,
     }

@@ -1,7 +1,7 @@
 //! The members of the API's objects. With them, a misspelt name is distinguished from a member that an object lacks.
 
 use atlas_api::types::{
-    Agent, AgentRevision, ChainRun, Conversation, Id, Job, JobQuestion, KnowledgeDomain, KnowledgeEntry, Member,
+    Agent, AgentRevision, ChainRun, Conversation, Id, Job, JobQuestion, KnowledgeDomain, KnowledgeEntry, KnowledgeRights, Member,
     MemoryEntry, Node, Object, Shape, Trace, Trigger, of,
 };
 
@@ -57,6 +57,9 @@ pub(crate) const KNOWLEDGE: Members = Members::Of(of::<KnowledgeEntry>());
 
 /// Members of a domain of knowledge.
 pub(crate) const KNOWLEDGE_DOMAIN: Members = Members::Of(of::<KnowledgeDomain>());
+
+/// Members of what an agent may do with knowledge.
+pub(crate) const KNOWLEDGE_RIGHTS: Members = Members::Of(of::<KnowledgeRights>());
 
 /// Members of a run of a chain.
 pub(crate) const RUN: Members = Members::Of(of::<ChainRun>());

@@ -50,7 +50,8 @@ pub use jobs::{
     NeededApproval, Receipt, Resolution, SentMessage,
 };
 pub use library::{
-    KnowledgeChange, KnowledgeDomain, KnowledgeDraft, KnowledgeEntry, Memory, MemoryChange, MemoryEntry,
+    KnowledgeAcl, KnowledgeChange, KnowledgeDomain, KnowledgeDraft, KnowledgeEntry, KnowledgeRights, Memory,
+    MemoryChange, MemoryEntry,
 };
 pub use logins::{LoginProgress, LoginRequest, ServerLoginProgress, ServerLoginRequest};
 pub use nodes::{Acceptance, DrainRequest, Gpu, LabelRequest, Node, Removal, Rival};
@@ -184,6 +185,8 @@ const SHAPES: &[(From, Shape)] = &[
     request::<KnowledgeDraft>(),
     request::<KnowledgeChange>(),
     answer::<KnowledgeDomain>(),
+    answer::<KnowledgeAcl>(),
+    answer::<KnowledgeRights>(),
     answer::<ProtectedResource>(),
     answer::<McpServers>(),
     answer::<Trace>(),

@@ -86,6 +86,7 @@ const ASK: &[&str] = &[
     "knowledge update x y",
     "knowledge delete x",
     "knowledge domains",
+    "knowledge acl",
     "knowledge import facts",
     "knowledge export out",
     "graph run x",

@@ -92,6 +92,7 @@ export const CODES = {
   E4010: ["the controller is behind", "unavailable", true],
   E4011: ["a backup is not possible at the moment", "busy", true],
   E4012: ["changes cannot be recorded", "unavailable", false],
+  E4014: ["a store of memory or knowledge failed", "unavailable", false],
   E5001: ["no such node", "not_found", false],
   E5002: ["the node still has leases", "conflict", false],
   E5003: ["the label is set by the worker", "conflict", false],

@@ -1157,6 +1157,118 @@ export class Operations extends Calls {
       consistency?: "stale" | "linearizable";
       /** the namespace; defaults to `default` */
       namespace?: string;
+  /** Which domains agents read and write. Needs the right `objects.read`. */
+  getKnowledgeAcl(
+    options?: CallOptions & {
+      /** only this agent */
+      agent?: string;
+      /** `stale` answers from the state of this controller, without asking the others */
+      consistency?: "stale" | "linearizable";
+      /** the namespace; defaults to `default` */
+      namespace?: string;
+    },
+  ): Promise<t.KnowledgeAcl>;
+  /** The document bases by name. Needs the right `objects.read`. */
+  listBases(
+    options?: CallOptions & {
+      /** `stale` answers from the state of this controller, without asking the others */
+      consistency?: "stale" | "linearizable";
+      /** the namespace; defaults to `default` */
+      namespace?: string;
+    },
+  ): Promise<Array<t.Base>>;
+  /** Makes a document base. A repeat with the same settings finds it. Needs the right `objects.write`. */
+  createBase(
+    body: t.BaseDraft,
+    options?: CallOptions & {
+      /** the namespace; defaults to `default` */
+      namespace?: string;
+    },
+  ): Promise<t.Base>;
+  /** One document base. Needs the right `objects.read`. */
+  getBase(
+    name: string,
+    options?: CallOptions & {
+      /** `stale` answers from the state of this controller, without asking the others */
+      consistency?: "stale" | "linearizable";
+      /** the namespace; defaults to `default` */
+      namespace?: string;
+    },
+  ): Promise<t.Base>;
+  /** Changes settings of a base. Documents are cut anew by them. Needs the right `objects.write`. */
+  changeBase(
+    name: string,
+    body: t.BaseChange,
+    options?: CallOptions & {
+      /** the namespace; defaults to `default` */
+      namespace?: string;
+    },
+  ): Promise<t.Base>;
+  /** Deletes a base with its documents. Needs the right `objects.write`. */
+  deleteBase(
+    name: string,
+    options?: CallOptions & {
+      /** the namespace; defaults to `default` */
+      namespace?: string;
+    },
+  ): Promise<t.Deleted>;
+  /** Writes the documents of a base anew: removed ones leave its segments. Needs the right `objects.write`. */
+  rebuildBase(
+    name: string,
+    body: t.BaseRebuild,
+    options?: CallOptions & {
+      /** the namespace; defaults to `default` */
+      namespace?: string;
+    },
+  ): Promise<t.RebuiltBase>;
+  /** The documents of a base by source. Needs the right `objects.read`. */
+  listDocuments(
+    name: string,
+    options?: CallOptions & {
+      /** only documents whose sources begin with it */
+      source?: string;
+      /** the `next` of the page before */
+      after?: string;
+      /** maximum number, 1 to 1000; 50 if it is not a number */
+      limit?: number;
+      /** `true` adds the texts; a page then has up to 8 MiB of them */
+      text?: boolean;
+      /** `stale` answers from the state of this controller, without asking the others */
+      consistency?: "stale" | "linearizable";
+      /** the namespace; defaults to `default` */
+      namespace?: string;
+    },
+  ): Promise<t.DocumentPage>;
+  /** Adds documents. One with the same source is replaced; one that is there already changes nothing. Needs the right `objects.write`. */
+  addDocuments(
+    name: string,
+    body: t.DocumentDrafts,
+    options?: CallOptions & {
+      /** the namespace; defaults to `default` */
+      namespace?: string;
+    },
+  ): Promise<t.AddedDocuments>;
+  /** Removes documents. They are in no answer from then on. Needs the right `objects.write`. */
+  removeDocuments(
+    name: string,
+    options?: CallOptions & {
+      /** the source; if no document has it, a pattern in which `*` is any text, such as `docs/*.md` */
+      source?: string;
+      /** the namespace; defaults to `default` */
+      namespace?: string;
+    },
+  ): Promise<t.RemovedDocuments>;
+  /** The parts of documents that fit a question, the best first. Needs the right `objects.read`. */
+  searchDocuments(
+    name: string,
+    body: t.DocumentQuery,
+    options?: CallOptions & {
+      /** `stale` answers from the state of this controller, without asking the others */
+      consistency?: "stale" | "linearizable";
+      /** the namespace; defaults to `default` */
+      namespace?: string;
+    },
+  ): Promise<t.FoundDocuments>;
     },
   ): Promise<Array<t.KnowledgeDomain>>;
   /** The security policy of the cluster. Needs the right `public`. */

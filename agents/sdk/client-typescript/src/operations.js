@@ -1264,6 +1264,138 @@ export class Operations extends Calls {
     );
   }
 
+  getKnowledgeAcl(options = {}) {
+    return this._json(
+      "GET",
+      "/api/knowledge/acl",
+      {},
+      { agent: options.agent, consistency: options.consistency, namespace: options.namespace },
+      {},
+      undefined,
+      options,
+    );
+  }
+
+  listBases(options = {}) {
+    return this._json(
+      "GET",
+      "/api/bases",
+      {},
+      { consistency: options.consistency, namespace: options.namespace },
+      {},
+      undefined,
+      options,
+    );
+  }
+
+  createBase(body, options = {}) {
+    return this._json(
+      "POST",
+      "/api/bases",
+      {},
+      { namespace: options.namespace },
+      {},
+      body,
+      options,
+    );
+  }
+
+  getBase(name, options = {}) {
+    return this._json(
+      "GET",
+      "/api/bases/{name}",
+      { name },
+      { consistency: options.consistency, namespace: options.namespace },
+      {},
+      undefined,
+      options,
+    );
+  }
+
+  changeBase(name, body, options = {}) {
+    return this._json(
+      "PUT",
+      "/api/bases/{name}",
+      { name },
+      { namespace: options.namespace },
+      {},
+      body,
+      options,
+    );
+  }
+
+  deleteBase(name, options = {}) {
+    return this._json(
+      "DELETE",
+      "/api/bases/{name}",
+      { name },
+      { namespace: options.namespace },
+      {},
+      undefined,
+      options,
+    );
+  }
+
+  rebuildBase(name, body, options = {}) {
+    return this._json(
+      "POST",
+      "/api/bases/{name}/rebuild",
+      { name },
+      { namespace: options.namespace },
+      {},
+      body,
+      options,
+    );
+  }
+
+  listDocuments(name, options = {}) {
+    return this._json(
+      "GET",
+      "/api/bases/{name}/documents",
+      { name },
+      { source: options.source, after: options.after, limit: options.limit, text: options.text, consistency: options.consistency, namespace: options.namespace },
+      {},
+      undefined,
+      options,
+    );
+  }
+
+  addDocuments(name, body, options = {}) {
+    return this._json(
+      "POST",
+      "/api/bases/{name}/documents",
+      { name },
+      { namespace: options.namespace },
+      {},
+      body,
+      options,
+    );
+  }
+
+  removeDocuments(name, options = {}) {
+    return this._json(
+      "DELETE",
+      "/api/bases/{name}/documents",
+      { name },
+      { source: options.source, namespace: options.namespace },
+      {},
+      undefined,
+      options,
+    );
+  }
+
+  searchDocuments(name, body, options = {}) {
+    return this._json(
+      "POST",
+      "/api/bases/{name}/search",
+      { name },
+      { consistency: options.consistency, namespace: options.namespace },
+      {},
+      body,
+      options,
+    );
+  }
+
   securityPolicy(options = {}) {
     return this._json(
       "GET",

@@ -1047,6 +1047,204 @@ export interface KnowledgeDomain {
   entries: number;
 }
 
+/** What agents may do with knowledge. */
+export interface KnowledgeAcl {
+  /** Domains that an agent writes only if its contract names them. */
+  protected_domains: Array<string>;
+  /** By name. */
+  agents: Array<KnowledgeRights>;
+}
+
+/** What the contract of an agent says about knowledge. */
+export interface KnowledgeRights {
+  agent: string;
+  /** The version that jobs get which name none. */
+  version: string;
+  /** Whether it requires knowledge at all; without that it reads and writes nothing. */
+  enabled: boolean;
+  /** Domains that it reads; `*` are all. */
+  read_domains: Array<string>;
+  /** Domains that it writes; `*` are all that are not protected. */
+  write_domains: Array<string>;
+}
+
+/** A document base. */
+export interface Base {
+  /** Unique in its namespace. */
+  name: string;
+  /** What the documents are about. */
+  description: string;
+  /** Most bytes of a chunk. */
+  chunk_size: number;
+  /** How much of the chunk before a chunk repeats, in percent of its size. */
+  chunk_overlap: number;
+  /** Chunks that a search finds if it does not say how many. */
+  top_k: number;
+  /** Documents in it. */
+  documents: number;
+  /** Size of its segments. */
+  bytes: number;
+  /** Artifacts that hold its documents. */
+  segments: number;
+  /** The principal that changed it last. */
+  author: string;
+  /** When it was changed, Unix time in seconds. */
+  updated_at: number;
+}
+
+/** A base that is to be made. What is not named has its default. */
+export interface BaseDraft {
+  name: string;
+  /** What the documents are about. */
+  description?: string | null;
+  /** Most bytes of a chunk, 64 to 65536; 2000 if it is left out. */
+  chunk_size?: number | null;
+  /** How much of the chunk before a chunk repeats, 0 to 50 percent of its size; 5 if it is left out. */
+  chunk_overlap?: number | null;
+  /** Chunks that a search finds if it does not say how many, 1 to 100; 5 if it is left out. */
+  top_k?: number | null;
+}
+
+/** What changes of a base; what is not named stays. */
+export interface BaseChange {
+  description?: string | null;
+  chunk_size?: number | null;
+  chunk_overlap?: number | null;
+  top_k?: number | null;
+}
+
+/** How a base is written anew. */
+export interface BaseRebuild {
+  /** Whether documents that no controller can read are left out; otherwise they are an error. */
+  drop_unreadable?: boolean;
+}
+
+/** A base that was written anew. */
+export interface RebuiltBase {
+  /** Documents in it. */
+  documents: number;
+  segments: number;
+  /** Documents that could not be read, and are no longer in it. */
+  lost: number;
+}
+
+/** A document that is to be added. */
+export interface DocumentDraft {
+  /** Its name in the base, such as the path of its file. The document of the same source is replaced. */
+  source: string;
+  /** Up to 4 MiB. */
+  text: string;
+  /** Searches can ask for members of it. */
+  metadata?: Record<string, unknown>;
+}
+
+/** Documents that are to be added. */
+export interface DocumentDrafts {
+  /** Up to 1000. */
+  documents: Array<DocumentDraft>;
+}
+
+/** What became of a document. */
+export interface AddedDocument {
+  source: string;
+  /** `added`, `replaced`, `unchanged` or `refused`. */
+  status: string;
+  /** What it is known by; null if it was refused. */
+  id: string | null;
+  /** Why it was refused; null if it was not. */
+  reason: string | null;
+}
+
+/** What became of documents, in the order of the request. */
+export interface AddedDocuments {
+  documents: Array<AddedDocument>;
+}
+
+/** A document of a base. */
+export interface BaseDocument {
+  /** What it is known by: the same source, metadata and text have the same id. */
+  id: string;
+  source: string;
+  /** Size of its text. */
+  bytes: number;
+  metadata: Record<string, unknown>;
+  /** Null if it was not asked for. */
+  text: string | null;
+}
+
+/** A page of the documents of a base. */
+export interface DocumentPage {
+  documents: Array<BaseDocument>;
+  /** The source after which the next page begins; null on the last one. */
+  next: string | null;
+  /** What the page lacks. */
+  unreadable: Array<UnreadableSegment>;
+}
+
+/** Documents that no controller can read. They are missing in an answer. */
+export interface UnreadableSegment {
+  /** The digest of the artifact. */
+  segment: string;
+  /** How many documents it had. */
+  documents: number;
+  reason: string;
+}
+
+/** How many documents were removed. */
+export interface RemovedDocuments {
+  removed: number;
+}
+
+/** A question to a base. */
+export interface DocumentQuery {
+  /** Words; chunks that share none with it are not found. */
+  query: string;
+  /** Most chunks, 1 to 100; as the base says if it is left out. */
+  top_k?: number | null;
+  /** Only documents whose sources begin with it. */
+  source?: string;
+  /** Only documents whose metadata have these members with these values. */
+  metadata?: Record<string, unknown>;
+  /** Whether the answer says why each chunk came. */
+  explain?: boolean;
+}
+
+/** A chunk that fits a question. */
+export interface DocumentHit {
+  source: string;
+  text: string;
+  /** More is better. It compares the hits of one answer. */
+  score: number;
+  /** The id of the document. */
+  document: string;
+  /** Which chunk of the document it is, from 1. */
+  chunk: number;
+  /** How many chunks the document has. */
+  chunks: number;
+  metadata: Record<string, unknown>;
+  /** Its place by the words of the question; null if the question did not ask to explain. */
+  by_words: HitRank | null;
+}
+
+/** The place of a chunk in an order. */
+export interface HitRank {
+  /** From 1. */
+  place: number;
+  score: number;
+}
+
+/** The chunks that fit a question, the best first. */
+export interface FoundDocuments {
+  base: string;
+  hits: Array<DocumentHit>;
+  /** Documents that were searched. */
+  documents: number;
+  /** Chunks that were searched. */
+  chunks: number;
+  /** What could not be searched. */
+  unreadable: Array<UnreadableSegment>;
+}
+
 /** An MCP server and the issuers of tokens for it. */
 export interface ProtectedResource {
   /** the address of the server */

@@ -168,6 +168,7 @@ pub(super) fn call<'a>(
             Library::ChangeKnowledge => Box::pin(library::change(door, caller, request, first)),
             Library::DeleteKnowledge => Box::pin(library::delete(door, caller, first)),
             Library::ListKnowledgeDomains => Box::pin(library::domains(door, caller, request)),
+            Library::GetKnowledgeAcl => Box::pin(library::acl(door, caller, request)),
         },
         OperationId::Cluster(operation) => match operation {
             Cluster::Cluster => Box::pin(async move { cluster::status(door) }),

@@ -74,6 +74,13 @@ pub(crate) async fn domains(door: &HttpDoor, caller: &Caller, request: &Request)
     Ok(answer::body(StatusCode::OK, &domains))
 }
 
+/// `GET /api/knowledge/acl`.
+pub(crate) async fn acl(door: &HttpDoor, caller: &Caller, request: &Request) -> Answer {
+    let agent = request.query().filled("agent");
+    let acl = door.service.knowledge_acl(caller, agent.as_deref(), request.consistency()).await?;
+    Ok(answer::body(StatusCode::OK, &acl))
+}
+
 /// `GET /api/knowledge/entries/{id}`.
 pub(crate) async fn entry(door: &HttpDoor, caller: &Caller, request: &Request, id: &str) -> Answer {
     let library = door.service.library();

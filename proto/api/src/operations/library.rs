@@ -6,9 +6,12 @@ use super::operation::{Body, Content, Kind, Operation, Parameter};
 use super::parts::{
     BODY, CONSISTENCY, IDEMPOTENCY_KEY, LIMIT, OFFSET, READ, WRITE, delete, get, in_namespace, ok, post, put, query,
 };
-use crate::catalogue::{CLUSTER_FULL, LIMIT_REACHED, OBJECT_CHANGED, UNKNOWN_OBJECT, UNKNOWN_OBJECT_KIND};
+use crate::catalogue::{
+    CLUSTER_FULL, LIMIT_REACHED, OBJECT_CHANGED, STORE_FAILED, UNKNOWN_AGENT, UNKNOWN_OBJECT, UNKNOWN_OBJECT_KIND,
+};
 use crate::types::{
-    Deletion, KnowledgeChange, KnowledgeDomain, KnowledgeDraft, KnowledgeEntry, Memory, MemoryChange, MemoryEntry,
+    Deletion, KnowledgeAcl, KnowledgeChange, KnowledgeDomain, KnowledgeDraft, KnowledgeEntry, Memory, MemoryChange,
+    MemoryEntry,
 };
 
 operation_ids! {
@@ -25,19 +28,22 @@ operation_ids! {
         ChangeKnowledge = "changeKnowledge",
         DeleteKnowledge = "deleteKnowledge",
         ListKnowledgeDomains = "listKnowledgeDomains",
+        GetKnowledgeAcl = "getKnowledgeAcl",
     }
 }
 
 const SCOPE: Parameter =
     query("scope", Kind::Text, "whose memory: `namespace`, `agent:NAME`, `user:NAME` or `conversation:ID`");
 const DOMAIN: Parameter = query("domain", Kind::Text, "only entries of this domain");
+/// What a store outside of the cluster does.
+const STORE: &[crate::Entry] = &[STORE_FAILED];
 const FULL: &[crate::Entry] = &[UNKNOWN_OBJECT_KIND, LIMIT_REACHED, CLUSTER_FULL];
 
 pub(super) const OPERATIONS: &[Operation] = &[
     get(Library::GetMemory.id(), in_namespace(Right::ObjectsRead), "/api/memory", "The text of a shared memory.")
         .takes(&[SCOPE, CONSISTENCY])
         .answers(&[ok("the memory", &[Content::json::<Memory>()])])
-        .refuses(&[READ]),
+        .refuses(&[READ, STORE]),
     post(
         Library::WriteMemory.id(),
         in_namespace(Right::ObjectsWrite),
@@ -47,7 +53,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
     .takes(&[IDEMPOTENCY_KEY])
     .body(Body::json::<MemoryChange>())
     .answers(&[ok("the memory", &[Content::json::<Memory>()])])
-    .refuses(&[WRITE, BODY, FULL]),
+    .refuses(&[WRITE, BODY, FULL, STORE]),
     delete(
         Library::ClearMemory.id(),
         in_namespace(Right::ObjectsWrite),
@@ -56,7 +62,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
     )
     .takes(&[SCOPE])
     .answers(&[ok("whether there was one", &[Content::json::<Deletion>()])])
-    .refuses(&[WRITE, &[UNKNOWN_OBJECT_KIND]]),
+    .refuses(&[WRITE, STORE, &[UNKNOWN_OBJECT_KIND]]),
     get(
         Library::ListMemoryEntries.id(),
         in_namespace(Right::ObjectsRead),
@@ -65,7 +71,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
     )
     .takes(&[SCOPE, CONSISTENCY])
     .answers(&[ok("the entries", &[Content::list::<MemoryEntry>()])])
-    .refuses(&[READ]),
+    .refuses(&[READ, STORE]),
     get(
         Library::SearchKnowledge.id(),
         in_namespace(Right::ObjectsRead),
@@ -80,7 +86,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
         CONSISTENCY,
     ])
     .answers(&[ok("the entries", &[Content::list::<KnowledgeEntry>()])])
-    .refuses(&[READ]),
+    .refuses(&[READ, STORE]),
     get(
         Library::ListKnowledge.id(),
         in_namespace(Right::ObjectsRead),
@@ -89,7 +95,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
     )
     .takes(&[DOMAIN, LIMIT, OFFSET, CONSISTENCY])
     .answers(&[ok("the entries", &[Content::list::<KnowledgeEntry>()])])
-    .refuses(&[READ]),
+    .refuses(&[READ, STORE]),
     post(
         Library::StoreKnowledge.id(),
         in_namespace(Right::ObjectsWrite),
@@ -99,11 +105,11 @@ pub(super) const OPERATIONS: &[Operation] = &[
     .takes(&[IDEMPOTENCY_KEY])
     .body(Body::json::<KnowledgeDraft>())
     .answers(&[ok("the entry", &[Content::json::<KnowledgeEntry>()])])
-    .refuses(&[WRITE, BODY, FULL, &[UNKNOWN_OBJECT]]),
+    .refuses(&[WRITE, BODY, FULL, STORE, &[UNKNOWN_OBJECT]]),
     get(Library::GetKnowledge.id(), in_namespace(Right::ObjectsRead), "/api/knowledge/entries/{id}", "One entry.")
         .takes(&[CONSISTENCY])
         .answers(&[ok("the entry", &[Content::json::<KnowledgeEntry>()])])
-        .refuses(&[READ, &[UNKNOWN_OBJECT]]),
+        .refuses(&[READ, STORE, &[UNKNOWN_OBJECT]]),
     put(
         Library::ChangeKnowledge.id(),
         in_namespace(Right::ObjectsWrite),
@@ -112,7 +118,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
     )
     .body(Body::json::<KnowledgeChange>())
     .answers(&[ok("the entry", &[Content::json::<KnowledgeEntry>()])])
-    .refuses(&[WRITE, BODY, FULL, &[UNKNOWN_OBJECT, OBJECT_CHANGED]]),
+    .refuses(&[WRITE, BODY, FULL, STORE, &[UNKNOWN_OBJECT, OBJECT_CHANGED]]),
     delete(
         Library::DeleteKnowledge.id(),
         in_namespace(Right::ObjectsWrite),
@@ -120,7 +126,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
         "Deletes an entry.",
     )
     .answers(&[ok("the entry is deleted", &[Content::json::<Deletion>()])])
-    .refuses(&[WRITE, &[UNKNOWN_OBJECT_KIND, UNKNOWN_OBJECT]]),
+    .refuses(&[WRITE, STORE, &[UNKNOWN_OBJECT_KIND, UNKNOWN_OBJECT]]),
     get(
         Library::ListKnowledgeDomains.id(),
         in_namespace(Right::ObjectsRead),
@@ -129,5 +135,14 @@ pub(super) const OPERATIONS: &[Operation] = &[
     )
     .takes(&[CONSISTENCY])
     .answers(&[ok("the domains", &[Content::list::<KnowledgeDomain>()])])
-    .refuses(&[READ]),
+    .refuses(&[READ, STORE]),
+    get(
+        Library::GetKnowledgeAcl.id(),
+        in_namespace(Right::ObjectsRead),
+        "/api/knowledge/acl",
+        "Which domains agents read and write.",
+    )
+    .takes(&[query("agent", Kind::Text, "only this agent"), CONSISTENCY])
+    .answers(&[ok("what they may do", &[Content::json::<KnowledgeAcl>()])])
+    .refuses(&[READ, &[UNKNOWN_AGENT]]),
 ];

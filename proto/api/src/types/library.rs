@@ -111,6 +111,33 @@ pub struct KnowledgeChange {
     pub metadata: Option<Map<String, Value>>,
 }
 
+/// What agents may do with knowledge.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+#[schemars(extend("additionalProperties" = false))]
+pub struct KnowledgeAcl {
+    /// Domains that an agent writes only if its contract names them.
+    pub protected_domains: Vec<String>,
+    /// By name.
+    pub agents: Vec<KnowledgeRights>,
+}
+
+/// What the contract of an agent says about knowledge.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+#[schemars(extend("additionalProperties" = false))]
+pub struct KnowledgeRights {
+    pub agent: String,
+    /// The version that jobs get which name none.
+    pub version: String,
+    /// Whether it requires knowledge at all; without that it reads and writes nothing.
+    pub enabled: bool,
+    /// Domains that it reads; `*` are all.
+    pub read_domains: Vec<String>,
+    /// Domains that it writes; `*` are all that are not protected.
+    pub write_domains: Vec<String>,
+}
+
 /// A domain of knowledge.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]

@@ -92,6 +92,7 @@ CODES: dict[str, tuple[str, str, bool]] = {
     "E4010": ("the controller is behind", "unavailable", True),
     "E4011": ("a backup is not possible at the moment", "busy", True),
     "E4012": ("changes cannot be recorded", "unavailable", False),
+    "E4014": ("a store of memory or knowledge failed", "unavailable", False),
     "E5001": ("no such node", "not_found", False),
     "E5002": ("the node still has leases", "conflict", False),
     "E5003": ("the label is set by the worker", "conflict", False),

@@ -2522,6 +2522,261 @@ class AsyncOperations(AsyncCalls):
             {},
             None,
             deadline,
+    async def get_knowledge_acl(
+        self,
+        *,
+        agent: str | None = None,
+        consistency: Literal["stale", "linearizable"] | None = None,
+        namespace: str | None = None,
+        deadline: float | None = None,
+    ) -> t.KnowledgeAcl:
+        """Which domains agents read and write. Needs the right `objects.read`.
+
+        agent: only this agent
+        consistency: `stale` answers from the state of this controller, without asking the others
+        namespace: the namespace; defaults to `default`
+        """
+        return await self._json(
+            "GET",
+            "/api/knowledge/acl",
+            {},
+            {"agent": agent, "consistency": consistency, "namespace": namespace},
+            {},
+            None,
+            deadline,
+        )
+
+    async def list_bases(
+        self,
+        *,
+        consistency: Literal["stale", "linearizable"] | None = None,
+        namespace: str | None = None,
+        deadline: float | None = None,
+    ) -> list[t.Base]:
+        """The document bases by name. Needs the right `objects.read`.
+
+        consistency: `stale` answers from the state of this controller, without asking the others
+        namespace: the namespace; defaults to `default`
+        """
+        return await self._json(
+            "GET",
+            "/api/bases",
+            {},
+            {"consistency": consistency, "namespace": namespace},
+            {},
+            None,
+            deadline,
+        )
+
+    async def create_base(
+        self,
+        body: t.BaseDraft,
+        *,
+        namespace: str | None = None,
+        deadline: float | None = None,
+    ) -> t.Base:
+        """Makes a document base. A repeat with the same settings finds it. Needs the right `objects.write`.
+
+        namespace: the namespace; defaults to `default`
+        """
+        return await self._json(
+            "POST",
+            "/api/bases",
+            {},
+            {"namespace": namespace},
+            {},
+            body,
+            deadline,
+        )
+
+    async def get_base(
+        self,
+        name: str,
+        *,
+        consistency: Literal["stale", "linearizable"] | None = None,
+        namespace: str | None = None,
+        deadline: float | None = None,
+    ) -> t.Base:
+        """One document base. Needs the right `objects.read`.
+
+        consistency: `stale` answers from the state of this controller, without asking the others
+        namespace: the namespace; defaults to `default`
+        """
+        return await self._json(
+            "GET",
+            "/api/bases/{name}",
+            {"name": name},
+            {"consistency": consistency, "namespace": namespace},
+            {},
+            None,
+            deadline,
+        )
+
+    async def change_base(
+        self,
+        name: str,
+        body: t.BaseChange,
+        *,
+        namespace: str | None = None,
+        deadline: float | None = None,
+    ) -> t.Base:
+        """Changes settings of a base. Documents are cut anew by them. Needs the right `objects.write`.
+
+        namespace: the namespace; defaults to `default`
+        """
+        return await self._json(
+            "PUT",
+            "/api/bases/{name}",
+            {"name": name},
+            {"namespace": namespace},
+            {},
+            body,
+            deadline,
+        )
+
+    async def delete_base(
+        self,
+        name: str,
+        *,
+        namespace: str | None = None,
+        deadline: float | None = None,
+    ) -> t.Deleted:
+        """Deletes a base with its documents. Needs the right `objects.write`.
+
+        namespace: the namespace; defaults to `default`
+        """
+        return await self._json(
+            "DELETE",
+            "/api/bases/{name}",
+            {"name": name},
+            {"namespace": namespace},
+            {},
+            None,
+            deadline,
+        )
+
+    async def rebuild_base(
+        self,
+        name: str,
+        body: t.BaseRebuild,
+        *,
+        namespace: str | None = None,
+        deadline: float | None = None,
+    ) -> t.RebuiltBase:
+        """Writes the documents of a base anew: removed ones leave its segments. Needs the right `objects.write`.
+
+        namespace: the namespace; defaults to `default`
+        """
+        return await self._json(
+            "POST",
+            "/api/bases/{name}/rebuild",
+            {"name": name},
+            {"namespace": namespace},
+            {},
+            body,
+            deadline,
+        )
+
+    async def list_documents(
+        self,
+        name: str,
+        *,
+        source: str | None = None,
+        after: str | None = None,
+        limit: int | None = None,
+        text: bool | None = None,
+        consistency: Literal["stale", "linearizable"] | None = None,
+        namespace: str | None = None,
+        deadline: float | None = None,
+    ) -> t.DocumentPage:
+        """The documents of a base by source. Needs the right `objects.read`.
+
+        source: only documents whose sources begin with it
+        after: the `next` of the page before
+        limit: maximum number, 1 to 1000; 50 if it is not a number
+        text: `true` adds the texts; a page then has up to 8 MiB of them
+        consistency: `stale` answers from the state of this controller, without asking the others
+        namespace: the namespace; defaults to `default`
+        """
+        return await self._json(
+            "GET",
+            "/api/bases/{name}/documents",
+            {"name": name},
+            {"source": source, "after": after, "limit": limit, "text": text, "consistency": consistency, "namespace": namespace},
+            {},
+            None,
+            deadline,
+        )
+
+    async def add_documents(
+        self,
+        name: str,
+        body: t.DocumentDrafts,
+        *,
+        namespace: str | None = None,
+        deadline: float | None = None,
+    ) -> t.AddedDocuments:
+        """Adds documents. One with the same source is replaced; one that is there already changes nothing. Needs the right `objects.write`.
+
+        namespace: the namespace; defaults to `default`
+        """
+        return await self._json(
+            "POST",
+            "/api/bases/{name}/documents",
+            {"name": name},
+            {"namespace": namespace},
+            {},
+            body,
+            deadline,
+        )
+
+    async def remove_documents(
+        self,
+        name: str,
+        *,
+        source: str | None = None,
+        namespace: str | None = None,
+        deadline: float | None = None,
+    ) -> t.RemovedDocuments:
+        """Removes documents. They are in no answer from then on. Needs the right `objects.write`.
+
+        source: the source; if no document has it, a pattern in which `*` is any text, such as `docs/*.md`
+        namespace: the namespace; defaults to `default`
+        """
+        return await self._json(
+            "DELETE",
+            "/api/bases/{name}/documents",
+            {"name": name},
+            {"source": source, "namespace": namespace},
+            {},
+            None,
+            deadline,
+        )
+
+    async def search_documents(
+        self,
+        name: str,
+        body: t.DocumentQuery,
+        *,
+        consistency: Literal["stale", "linearizable"] | None = None,
+        namespace: str | None = None,
+        deadline: float | None = None,
+    ) -> t.FoundDocuments:
+        """The parts of documents that fit a question, the best first. Needs the right `objects.read`.
+
+        consistency: `stale` answers from the state of this controller, without asking the others
+        namespace: the namespace; defaults to `default`
+        """
+        return await self._json(
+            "POST",
+            "/api/bases/{name}/search",
+            {"name": name},
+            {"consistency": consistency, "namespace": namespace},
+            {},
+            body,
+            deadline,
+        )
+
         )
 
     async def security_policy(
@@ -5294,6 +5549,261 @@ class Operations(Calls):
             {},
             {"consistency": consistency, "namespace": namespace},
             {},
+    def get_knowledge_acl(
+        self,
+        *,
+        agent: str | None = None,
+        consistency: Literal["stale", "linearizable"] | None = None,
+        namespace: str | None = None,
+        deadline: float | None = None,
+    ) -> t.KnowledgeAcl:
+        """Which domains agents read and write. Needs the right `objects.read`.
+
+        agent: only this agent
+        consistency: `stale` answers from the state of this controller, without asking the others
+        namespace: the namespace; defaults to `default`
+        """
+        return self._json(
+            "GET",
+            "/api/knowledge/acl",
+            {},
+            {"agent": agent, "consistency": consistency, "namespace": namespace},
+            {},
+            None,
+            deadline,
+        )
+
+    def list_bases(
+        self,
+        *,
+        consistency: Literal["stale", "linearizable"] | None = None,
+        namespace: str | None = None,
+        deadline: float | None = None,
+    ) -> list[t.Base]:
+        """The document bases by name. Needs the right `objects.read`.
+
+        consistency: `stale` answers from the state of this controller, without asking the others
+        namespace: the namespace; defaults to `default`
+        """
+        return self._json(
+            "GET",
+            "/api/bases",
+            {},
+            {"consistency": consistency, "namespace": namespace},
+            {},
+            None,
+            deadline,
+        )
+
+    def create_base(
+        self,
+        body: t.BaseDraft,
+        *,
+        namespace: str | None = None,
+        deadline: float | None = None,
+    ) -> t.Base:
+        """Makes a document base. A repeat with the same settings finds it. Needs the right `objects.write`.
+
+        namespace: the namespace; defaults to `default`
+        """
+        return self._json(
+            "POST",
+            "/api/bases",
+            {},
+            {"namespace": namespace},
+            {},
+            body,
+            deadline,
+        )
+
+    def get_base(
+        self,
+        name: str,
+        *,
+        consistency: Literal["stale", "linearizable"] | None = None,
+        namespace: str | None = None,
+        deadline: float | None = None,
+    ) -> t.Base:
+        """One document base. Needs the right `objects.read`.
+
+        consistency: `stale` answers from the state of this controller, without asking the others
+        namespace: the namespace; defaults to `default`
+        """
+        return self._json(
+            "GET",
+            "/api/bases/{name}",
+            {"name": name},
+            {"consistency": consistency, "namespace": namespace},
+            {},
+            None,
+            deadline,
+        )
+
+    def change_base(
+        self,
+        name: str,
+        body: t.BaseChange,
+        *,
+        namespace: str | None = None,
+        deadline: float | None = None,
+    ) -> t.Base:
+        """Changes settings of a base. Documents are cut anew by them. Needs the right `objects.write`.
+
+        namespace: the namespace; defaults to `default`
+        """
+        return self._json(
+            "PUT",
+            "/api/bases/{name}",
+            {"name": name},
+            {"namespace": namespace},
+            {},
+            body,
+            deadline,
+        )
+
+    def delete_base(
+        self,
+        name: str,
+        *,
+        namespace: str | None = None,
+        deadline: float | None = None,
+    ) -> t.Deleted:
+        """Deletes a base with its documents. Needs the right `objects.write`.
+
+        namespace: the namespace; defaults to `default`
+        """
+        return self._json(
+            "DELETE",
+            "/api/bases/{name}",
+            {"name": name},
+            {"namespace": namespace},
+            {},
+            None,
+            deadline,
+        )
+
+    def rebuild_base(
+        self,
+        name: str,
+        body: t.BaseRebuild,
+        *,
+        namespace: str | None = None,
+        deadline: float | None = None,
+    ) -> t.RebuiltBase:
+        """Writes the documents of a base anew: removed ones leave its segments. Needs the right `objects.write`.
+
+        namespace: the namespace; defaults to `default`
+        """
+        return self._json(
+            "POST",
+            "/api/bases/{name}/rebuild",
+            {"name": name},
+            {"namespace": namespace},
+            {},
+            body,
+            deadline,
+        )
+
+    def list_documents(
+        self,
+        name: str,
+        *,
+        source: str | None = None,
+        after: str | None = None,
+        limit: int | None = None,
+        text: bool | None = None,
+        consistency: Literal["stale", "linearizable"] | None = None,
+        namespace: str | None = None,
+        deadline: float | None = None,
+    ) -> t.DocumentPage:
+        """The documents of a base by source. Needs the right `objects.read`.
+
+        source: only documents whose sources begin with it
+        after: the `next` of the page before
+        limit: maximum number, 1 to 1000; 50 if it is not a number
+        text: `true` adds the texts; a page then has up to 8 MiB of them
+        consistency: `stale` answers from the state of this controller, without asking the others
+        namespace: the namespace; defaults to `default`
+        """
+        return self._json(
+            "GET",
+            "/api/bases/{name}/documents",
+            {"name": name},
+            {"source": source, "after": after, "limit": limit, "text": text, "consistency": consistency, "namespace": namespace},
+            {},
+            None,
+            deadline,
+        )
+
+    def add_documents(
+        self,
+        name: str,
+        body: t.DocumentDrafts,
+        *,
+        namespace: str | None = None,
+        deadline: float | None = None,
+    ) -> t.AddedDocuments:
+        """Adds documents. One with the same source is replaced; one that is there already changes nothing. Needs the right `objects.write`.
+
+        namespace: the namespace; defaults to `default`
+        """
+        return self._json(
+            "POST",
+            "/api/bases/{name}/documents",
+            {"name": name},
+            {"namespace": namespace},
+            {},
+            body,
+            deadline,
+        )
+
+    def remove_documents(
+        self,
+        name: str,
+        *,
+        source: str | None = None,
+        namespace: str | None = None,
+        deadline: float | None = None,
+    ) -> t.RemovedDocuments:
+        """Removes documents. They are in no answer from then on. Needs the right `objects.write`.
+
+        source: the source; if no document has it, a pattern in which `*` is any text, such as `docs/*.md`
+        namespace: the namespace; defaults to `default`
+        """
+        return self._json(
+            "DELETE",
+            "/api/bases/{name}/documents",
+            {"name": name},
+            {"source": source, "namespace": namespace},
+            {},
+            None,
+            deadline,
+        )
+
+    def search_documents(
+        self,
+        name: str,
+        body: t.DocumentQuery,
+        *,
+        consistency: Literal["stale", "linearizable"] | None = None,
+        namespace: str | None = None,
+        deadline: float | None = None,
+    ) -> t.FoundDocuments:
+        """The parts of documents that fit a question, the best first. Needs the right `objects.read`.
+
+        consistency: `stale` answers from the state of this controller, without asking the others
+        namespace: the namespace; defaults to `default`
+        """
+        return self._json(
+            "POST",
+            "/api/bases/{name}/search",
+            {"name": name},
+            {"consistency": consistency, "namespace": namespace},
+            {},
+            body,
+            deadline,
+        )
+
             None,
             deadline,
         )

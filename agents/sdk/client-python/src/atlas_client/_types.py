@@ -1248,6 +1248,238 @@ class KnowledgeDomain(TypedDict):
     entries: int
 
 
+class KnowledgeAcl(TypedDict):
+    """What agents may do with knowledge."""
+
+    #: Domains that an agent writes only if its contract names them.
+    protected_domains: list[str]
+    #: By name.
+    agents: list[KnowledgeRights]
+
+
+class KnowledgeRights(TypedDict):
+    """What the contract of an agent says about knowledge."""
+
+    agent: str
+    #: The version that jobs get which name none.
+    version: str
+    #: Whether it requires knowledge at all; without that it reads and writes nothing.
+    enabled: bool
+    #: Domains that it reads; `*` are all.
+    read_domains: list[str]
+    #: Domains that it writes; `*` are all that are not protected.
+    write_domains: list[str]
+
+
+class Base(TypedDict):
+    """A document base."""
+
+    #: Unique in its namespace.
+    name: str
+    #: What the documents are about.
+    description: str
+    #: Most bytes of a chunk.
+    chunk_size: int
+    #: How much of the chunk before a chunk repeats, in percent of its size.
+    chunk_overlap: int
+    #: Chunks that a search finds if it does not say how many.
+    top_k: int
+    #: Documents in it.
+    documents: int
+    #: Size of its segments.
+    bytes: int
+    #: Artifacts that hold its documents.
+    segments: int
+    #: The principal that changed it last.
+    author: str
+    #: When it was changed, Unix time in seconds.
+    updated_at: int
+
+
+class _BaseDraft(TypedDict):
+    """Members that are always there."""
+
+    name: str
+
+
+class BaseDraft(_BaseDraft, total=False):
+    """A base that is to be made. What is not named has its default."""
+
+    #: What the documents are about.
+    description: str | None
+    #: Most bytes of a chunk, 64 to 65536; 2000 if it is left out.
+    chunk_size: int | None
+    #: How much of the chunk before a chunk repeats, 0 to 50 percent of its size; 5 if it is left out.
+    chunk_overlap: int | None
+    #: Chunks that a search finds if it does not say how many, 1 to 100; 5 if it is left out.
+    top_k: int | None
+
+
+class BaseChange(TypedDict, total=False):
+    """What changes of a base; what is not named stays."""
+
+    description: str | None
+    chunk_size: int | None
+    chunk_overlap: int | None
+    top_k: int | None
+
+
+class BaseRebuild(TypedDict, total=False):
+    """How a base is written anew."""
+
+    #: Whether documents that no controller can read are left out; otherwise they are an error.
+    drop_unreadable: bool
+
+
+class RebuiltBase(TypedDict):
+    """A base that was written anew."""
+
+    #: Documents in it.
+    documents: int
+    segments: int
+    #: Documents that could not be read, and are no longer in it.
+    lost: int
+
+
+class _DocumentDraft(TypedDict):
+    """Members that are always there."""
+
+    #: Its name in the base, such as the path of its file. The document of the same source is replaced.
+    source: str
+    #: Up to 4 MiB.
+    text: str
+
+
+class DocumentDraft(_DocumentDraft, total=False):
+    """A document that is to be added."""
+
+    #: Searches can ask for members of it.
+    metadata: dict[str, Any]
+
+
+class DocumentDrafts(TypedDict):
+    """Documents that are to be added."""
+
+    #: Up to 1000.
+    documents: list[DocumentDraft]
+
+
+class AddedDocument(TypedDict):
+    """What became of a document."""
+
+    source: str
+    #: `added`, `replaced`, `unchanged` or `refused`.
+    status: str
+    #: What it is known by; null if it was refused.
+    id: str | None
+    #: Why it was refused; null if it was not.
+    reason: str | None
+
+
+class AddedDocuments(TypedDict):
+    """What became of documents, in the order of the request."""
+
+    documents: list[AddedDocument]
+
+
+class BaseDocument(TypedDict):
+    """A document of a base."""
+
+    #: What it is known by: the same source, metadata and text have the same id.
+    id: str
+    source: str
+    #: Size of its text.
+    bytes: int
+    metadata: dict[str, Any]
+    #: Null if it was not asked for.
+    text: str | None
+
+
+class DocumentPage(TypedDict):
+    """A page of the documents of a base."""
+
+    documents: list[BaseDocument]
+    #: The source after which the next page begins; null on the last one.
+    next: str | None
+    #: What the page lacks.
+    unreadable: list[UnreadableSegment]
+
+
+class UnreadableSegment(TypedDict):
+    """Documents that no controller can read. They are missing in an answer."""
+
+    #: The digest of the artifact.
+    segment: str
+    #: How many documents it had.
+    documents: int
+    reason: str
+
+
+class RemovedDocuments(TypedDict):
+    """How many documents were removed."""
+
+    removed: int
+
+
+class _DocumentQuery(TypedDict):
+    """Members that are always there."""
+
+    #: Words; chunks that share none with it are not found.
+    query: str
+
+
+class DocumentQuery(_DocumentQuery, total=False):
+    """A question to a base."""
+
+    #: Most chunks, 1 to 100; as the base says if it is left out.
+    top_k: int | None
+    #: Only documents whose sources begin with it.
+    source: str
+    #: Only documents whose metadata have these members with these values.
+    metadata: dict[str, Any]
+    #: Whether the answer says why each chunk came.
+    explain: bool
+
+
+class DocumentHit(TypedDict):
+    """A chunk that fits a question."""
+
+    source: str
+    text: str
+    #: More is better. It compares the hits of one answer.
+    score: float
+    #: The id of the document.
+    document: str
+    #: Which chunk of the document it is, from 1.
+    chunk: int
+    #: How many chunks the document has.
+    chunks: int
+    metadata: dict[str, Any]
+    #: Its place by the words of the question; null if the question did not ask to explain.
+    by_words: HitRank | None
+
+
+class HitRank(TypedDict):
+    """The place of a chunk in an order."""
+
+    #: From 1.
+    place: int
+    score: float
+
+
+class FoundDocuments(TypedDict):
+    """The chunks that fit a question, the best first."""
+
+    base: str
+    hits: list[DocumentHit]
+    #: Documents that were searched.
+    documents: int
+    #: Chunks that were searched.
+    chunks: int
+    #: What could not be searched.
+    unreadable: list[UnreadableSegment]
+
+
 class _ProtectedResource(TypedDict):
     """Members that are always there."""
 

@@ -124,6 +124,7 @@ fn who_may_use_what_is_agreed() {
         Http changeKnowledge objects.write Any
         Http deleteKnowledge objects.write Any
         Http listKnowledgeDomains objects.read Any
+        Http getKnowledgeAcl objects.read Any
         Http securityPolicy public Any
         Http cluster cluster.read Any
         Http listMembers cluster.read Any
