@@ -30,6 +30,7 @@ mod process;
 mod queue;
 mod record;
 mod recovery;
+mod retrieval;
 mod sandbox;
 mod scale;
 mod tasks;
@@ -47,7 +48,7 @@ use atlas_heap as _;
 
 /// Every benchmark with its name, in the order of execution. The limits come first, because other benchmarks are
 /// compared with them.
-const BENCHMARKS: [(&str, Benchmark); 25] = [
+const BENCHMARKS: [(&str, Benchmark); 26] = [
     ("limits", limits::run),
     ("log", log::run),
     ("commit", commit::run),
@@ -64,6 +65,7 @@ const BENCHMARKS: [(&str, Benchmark); 25] = [
     ("durable", durable::run),
     ("sandbox", sandbox::run),
     ("decision", decision::run),
+    ("retrieval", retrieval::run),
     ("start", process::start),
     ("memory", process::memory),
     ("recovery", recovery::run),

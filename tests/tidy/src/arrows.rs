@@ -105,7 +105,7 @@ const ARROWS: &[(&str, &str)] = &[
     ("atlas-counts", "dev env package"),
     (
         "atlas-bench",
-        "access cluster-tests dev duty env format heap log mediation package postgres raft service state types wire",
+        "access cluster-tests dev duty env format heap log mediation package postgres raft retrieval service state types wire",
     ),
     ("atlas-cli-tests", ""),
     ("atlas-cluster-tests", "bundled contract env linearizability notice package"),
