@@ -178,6 +178,8 @@ mod spawn;
 #[cfg(test)]
 mod store;
 #[cfg(test)]
+mod stores;
+#[cfg(test)]
 mod stored_models;
 #[cfg(test)]
 mod stream;

@@ -10,7 +10,7 @@ use crate::api::Api;
 use crate::program::program;
 
 /// A running `atlas serve`, killed when dropped, and the lines that it printed.
-struct Serve {
+pub(crate) struct Serve {
     child: Child,
     lines: Vec<String>,
 }
@@ -18,6 +18,11 @@ struct Serve {
 impl Serve {
     fn start(folder: &Path, options: &[&str]) -> Self {
         let agents = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../agents/bundled/exec-echo");
+        Self::with_agents(&agents, folder, options)
+    }
+
+    /// One with the agents of a folder.
+    pub(crate) fn with_agents(agents: &Path, folder: &Path, options: &[&str]) -> Self {
         let mut command = Command::new(program("atlas"));
         command.current_dir(folder).args(["serve", "--host", "127.0.0.1", "--port", "0", "--agents-path"]);
         command.arg(agents).args(options).env_remove("ATLAS_AUTH_TOKEN");
@@ -33,7 +38,7 @@ impl Serve {
     }
 
     /// The address after some words.
-    fn address(&self, words: &str) -> &str {
+    pub(crate) fn address(&self, words: &str) -> &str {
         let found = self.lines.iter().find_map(|line| line.strip_prefix(words));
         found.unwrap_or_else(|| panic!("it printed \"{words}\": {:?}", self.lines)).trim()
     }
