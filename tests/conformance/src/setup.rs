@@ -79,6 +79,12 @@ impl Setup {
                 "--trigger-poll" => {}
                 "--orchestrator" => self.orchestrator = Some(value),
                 "--skills-path" => self.skills = Some(value),
+                "--memory" => self.controller.extend(["--memory-file".to_owned(), value]),
+                "--memory-auth" => self.controller.extend(["--memory-token".to_owned(), value]),
+                "--knowledge" => self.controller.extend(["--knowledge-folder".to_owned(), value]),
+                "--memory-url" | "--knowledge-url" | "--knowledge-policy" => {
+                    self.controller.extend([flag.to_owned(), value]);
+                }
                 "--max-concurrent" => self.set("--places", &value),
                 "--warm-pool-size" => self.set("--warm-pool-size", &value),
                 "--gpus" | "--gpu-vram" | "--pool-memory" | "--pool-cpus" | "--pool-arch" | "--pool-device" => {
@@ -147,6 +153,10 @@ mod tests {
         assert_eq!(setup.worker.join(" "), "--places 4 --warm-pool-size 2 --gpus 2 --pool-device /dev/a");
         assert_eq!(setup.worker_flags(), setup.worker);
         assert_eq!(setup.agents.as_deref(), Some("/tmp/r/a"));
+        let flags = json!(["--memory", "{dir}/m", "--knowledge", "{dir}/k", "--knowledge-policy", "p.yaml"]);
+        let setup = Setup::new().with_flags(&flags, "/tmp/r").expect("known");
+        let expected = "--memory-file /tmp/r/m --knowledge-folder /tmp/r/k --knowledge-policy p.yaml";
+        assert_eq!(setup.controller.join(" "), expected);
     }
 
     #[test]

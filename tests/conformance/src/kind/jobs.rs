@@ -22,7 +22,7 @@ const OTHERS_MAX: u32 = 60;
 const FRAMES_MAX: Duration = Duration::from_secs(10);
 
 pub(super) fn judge(row: &Row, bench: &Bench) -> Judged {
-    only(&row.input, &["agents", "jobs", "pool", "skills", "orchestrator"])?;
+    only(&row.input, &["agents", "jobs", "pool", "skills", "orchestrator", "server_flags", "memory", "knowledge"])?;
     if let Some(member) = unknown(&row.expect, &["jobs", "other_jobs"]) {
         return Err(Stop::skip(format!("jobs of which \"{member}\" is expected")));
     }
@@ -32,12 +32,16 @@ pub(super) fn judge(row: &Row, bench: &Bench) -> Judged {
         }
         known_example(text(job, "agent"), bench.bundled()?)?;
     }
-    let setup = Setup::new().with_pool(row.input.get("pool").unwrap_or(&Value::Null))?;
     let folder = tempfile::tempdir().map_err(|error| Stop::system("make a folder", error))?;
+    let (pool, flags) = (row.input.get("pool"), row.input.get("server_flags"));
+    let setup = Setup::new()
+        .with_pool(pool.unwrap_or(&Value::Null))?
+        .with_flags(flags.unwrap_or(&Value::Null), &folder.path().display().to_string())?;
     let orchestrator = agents::orchestrator_of_row(&row.input, &folder.path().join("agents"), bench.mocks())?;
     let own = agents::of_row(&row.input, &folder.path().join("agents"), bench.mocks())?;
     let cluster = Cluster::start(bench.programs()?, &setup, folder.path())?;
     cluster.register(bench.bundled()?.iter().chain(&own))?;
+    super::llm::fill(&cluster, &row.input)?;
     skills::deploy(row, &skills::required(row), bench, &cluster)?;
     if let Some(name) = &orchestrator {
         cluster.select_orchestrator(name)?;

@@ -4,4 +4,4 @@ mod example;
 mod provider;
 
 pub(super) use self::example::judge as example;
-pub(super) use self::provider::judge as provider;
+pub(super) use self::provider::{fill, judge as provider};

@@ -44,8 +44,8 @@ pub(in crate::kind) fn judge(row: &Row, bench: &Bench) -> Judged {
 }
 
 /// Writes what the row says is in the shared memory and in the knowledge.
-fn fill(cluster: &Cluster, input: &Value) -> Judged {
-    if let Some(text) = input.get("memory") {
+pub(in crate::kind) fn fill(cluster: &Cluster, input: &Value) -> Judged {
+    if let Some(text) = input.get("memory").and_then(Value::as_str) {
         let body = json!({"content": text, "action": "write"});
         cluster
             .http
