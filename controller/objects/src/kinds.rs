@@ -4,12 +4,13 @@ use atlas_types::ObjectKind;
 
 use crate::kind::Kind;
 use crate::{
-    binding, chain, conversation, enrollment, issuer, knowledge, mcp_server, memory, model, namespace, orchestrator,
-    pin, policy, role, routing, secret, skill, tier, token, trigger, webhook,
+    base, binding, chain, conversation, enrollment, issuer, knowledge, mcp_server, memory, model, namespace,
+    orchestrator, pin, policy, role, routing, secret, skill, tier, token, trigger, webhook,
 };
 
 /// All kinds, by name.
-pub const KINDS: [&dyn Kind; 21] = [
+pub const KINDS: [&dyn Kind; 22] = [
+    &base::BaseKind,
     &binding::BindingKind,
     &chain::ChainKind,
     &conversation::ConversationKind,

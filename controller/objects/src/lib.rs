@@ -15,6 +15,7 @@
 //! assert_eq!(spec, br#"{"agents_max":5,"jobs_pending_max":10}"#);
 //! ```
 
+mod base;
 mod binding;
 mod canonical;
 mod chain;
@@ -42,6 +43,7 @@ mod token;
 mod trigger;
 mod webhook;
 
+pub use base::{BaseSegment, BaseSpec, REMOVED_MAX, SEGMENTS_MAX};
 pub use binding::{BindingSpec, GrantSpec};
 pub use canonical::{CanonicalError, canonical, parse};
 pub use chain::{ChainSpec, ChainStep};

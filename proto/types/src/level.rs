@@ -113,5 +113,5 @@ features! {
     6 REVISIONS "Agent versions keep the packages that others replaced, and are replaced only if that was asked for.";
     6 TITLES "A job has a title, which says to people what it is about.";
     6 DURABLE "Durable programs record the steps of their own code, messages name channels, a retry can change the rule for questions, and jobs of Node.js agents go to nodes with Node.js.";
-    6 SHARED_KNOWLEDGE "Objects of the kinds `memory` and `knowledge` keep what agents share.";
+    6 SHARED_KNOWLEDGE "Objects of the kinds `memory`, `knowledge` and `base` keep what agents share and search.";
 }

@@ -69,7 +69,7 @@ async fn refusals_say_what_is_wrong() {
         out += &format!("{} {error} {places:?}\n", error.entry().code);
     }
     expect![[r#"
-        E1117 no such kind of object: "gizmo"; kinds are binding, chain, conversation, enrollment, issuer, knowledge, mcp-server, memory, model, namespace, orchestrator, pin, policy, role, routing, secret, skill, tier, token, trigger, webhook []
+        E1117 no such kind of object: "gizmo"; kinds are base, binding, chain, conversation, enrollment, issuer, knowledge, mcp-server, memory, model, namespace, orchestrator, pin, policy, role, routing, secret, skill, tier, token, trigger, webhook []
         E1118 the namespace "b" is refused: "agents_maxx" is not allowed here; did you mean "agents_max"? ["/spec/agents_maxx"]
         E1118 the webhook "b" is refused: `spec.url` contains a user name; keep credentials out of addresses ["/spec/url"]
         E1118 the webhook "b" is refused: "events" is required; 1 is not of type 'string' ["/spec", "/spec/url"]
