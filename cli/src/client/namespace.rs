@@ -47,6 +47,7 @@ pub(super) fn has_namespace(path: &[&str]) -> bool {
                     | "conversations"
                     | "memory"
                     | "knowledge"
+                    | "bases"
                     | "skills"
                     | "chains"
                     | "triggers"

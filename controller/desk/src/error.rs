@@ -381,6 +381,12 @@ pub enum Error {
     /// The answer does not fit what is asked.
     #[error("{0}")]
     AnswerRefused(String),
+    /// Documents of a document base are lost.
+    #[error("{0}")]
+    SegmentUnreadable(String),
+    /// A document base is full.
+    #[error("{0}")]
+    BaseFull(String),
     /// A defect in Atlas. The log has the details.
     #[error("internal error")]
     Internal,
@@ -467,6 +473,8 @@ impl Error {
                 ErrorKind::Internal => catalogue::INTERNAL,
                 _ => catalogue::ARTIFACT_MISSING,
             },
+            Self::SegmentUnreadable(_) => catalogue::ARTIFACT_MISSING,
+            Self::BaseFull(_) => catalogue::TOO_LARGE,
             Self::HistoryBehind => catalogue::HISTORY_BEHIND,
             Self::Behind => catalogue::BEHIND,
             Self::NoLeader => catalogue::NO_LEADER,

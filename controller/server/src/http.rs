@@ -8,6 +8,7 @@ mod access;
 mod agents;
 mod answer;
 mod audit;
+mod bases;
 mod batch;
 mod chains;
 mod cluster;

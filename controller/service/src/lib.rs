@@ -48,6 +48,7 @@ pub use atlas_artifacts::{
     Sender, digest_of,
 };
 pub use atlas_audit::{Decision as AuditDecision, Filter as AuditFilter, Receipt};
+pub use atlas_bases::{Bases, DocumentFilter, REQUEST_BYTES_MAX as DOCUMENTS_BYTES_MAX};
 pub use atlas_conversations::{BegunTurn, ConversationScope, Mapping, Message, Role, reply_of};
 pub use atlas_desk::{
     Attempted, Audit, AuditOptions, Caller, Consistency, Error, Fetched, Issuers, LeadershipLost, Limits, NoIssuers,

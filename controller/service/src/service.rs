@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use atlas_api::OperationId;
 use atlas_artifacts::{Artifacts, Query, QueryResult};
+use atlas_bases::Bases;
 use atlas_conversations::Conversations;
 use atlas_desk::Desk;
 use atlas_events::Events;
@@ -55,6 +56,7 @@ pub(crate) struct Shared {
     pub(crate) externals: Arc<dyn Externals>,
     pub(crate) conversations: Conversations,
     pub(crate) library: Library,
+    pub(crate) bases: Bases,
     /// Calls of webhooks that reached this controller.
     pub(crate) deliveries: Deliveries,
 }

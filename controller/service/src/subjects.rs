@@ -1,5 +1,6 @@
 //! What the service hands on to subjects that are crates of their own.
 
+mod bases;
 mod conversations;
 mod events;
 mod identity;

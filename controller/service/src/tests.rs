@@ -1,6 +1,7 @@
 //! Tests services whose histories and artifacts differ at first and are then synchronised.
 
 mod artifacts;
+mod bases;
 mod bounds;
 mod conversations;
 mod enrollment;

@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex, Weak};
 
 use atlas_artifacts::{Artifacts, Peers};
+use atlas_bases::Bases;
 use atlas_conversations::Conversations;
 use atlas_desk::{Audit, Desk, Issuers, Standstill};
 use atlas_env::Env;
@@ -117,6 +118,7 @@ impl Service {
             let jobs = Arc::new(Jobs::new(desk.clone(), registry.clone(), vault.clone(), names));
             let conversations = Conversations::new(desk.clone(), jobs.clone(), records.clone(), registry.clone());
             let library = Library::new(desk.clone(), stores);
+            let bases = Bases::new(desk.clone());
             Shared {
                 upkeep,
                 registry,
@@ -135,6 +137,7 @@ impl Service {
                 externals,
                 conversations,
                 library,
+                bases,
                 deliveries: Deliveries::default(),
             }
         });

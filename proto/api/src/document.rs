@@ -26,6 +26,7 @@ const TAGS: &[(&str, &str, &[&str])] = &[
     ("agents", "Agent versions and their contracts.", &["/api/agents"]),
     ("conversations", "Messages to agents and their answers.", &["/api/conversations", "/.well-known/mcp/"]),
     ("library", "Memory and knowledge that agents share.", &["/api/memory", "/api/knowledge/"]),
+    ("bases", "Document bases: documents that people and agents search.", &["/api/bases"]),
     ("nodes", "Workers and their hardware.", &["/api/nodes"]),
     ("objects", "Configuration as documents, of every kind.", &["/api/objects", "/api/secrets", "/api/models"]),
     ("triggers", "Rules that start jobs at times, or when their address is called.", &["/api/triggers", "/api/hooks/"]),

@@ -20,8 +20,8 @@ pub use operations::operation::{
     Body, Content, Kind, Operation, Ownership, Parameter, ParameterLocation, Success, Verb, status_of,
 };
 pub use operations::{
-    Access, Agents, Audit, Chains, Cluster, Conversations, Events, Figures, Jobs, Library, Nodes, Objects, OperationId,
-    Orchestrators, Policies, Questions, Skills, Triggers, operations,
+    Access, Agents, Audit, Bases, Chains, Cluster, Conversations, Events, Figures, Jobs, Library, Nodes, Objects,
+    OperationId, Orchestrators, Policies, Questions, Skills, Triggers, operations,
 };
 pub use route::{Names, Route, bytes_decoded, percent_decoded, route};
 pub use types::schemas;

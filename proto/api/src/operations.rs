@@ -84,6 +84,7 @@ subjects! {
     skills Skills,
     conversations Conversations,
     library Library,
+    bases Bases,
     cluster Cluster,
     access Access,
     audit Audit,

@@ -10,6 +10,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 
 mod access;
 mod agents;
+mod bases;
 mod chains;
 mod cluster;
 mod conversations;
@@ -35,6 +36,11 @@ pub use access::{AccessToken, AccessTokenRequest, AuditMember, AuditPage, AuditR
 pub use agents::{
     Agent, AgentRevision, Circuit, Deletion, DeprecateRequest, Deprecation, Registration, Retirement, RollbackRequest,
     RolledBack,
+};
+pub use bases::{
+    AddedDocument, AddedDocuments, Base, BaseChange, BaseDocument, BaseDraft, BaseRebuild, DocumentDraft,
+    DocumentDrafts, DocumentHit, DocumentPage, DocumentQuery, FoundDocuments, HitRank, RebuiltBase, RemovedDocuments,
+    UnreadableSegment,
 };
 pub use chains::{ChainCheck, ChainId, ChainRun, ChainStart, ChainToCheck, ChainTree};
 pub use cluster::{
@@ -187,6 +193,23 @@ const SHAPES: &[(From, Shape)] = &[
     answer::<KnowledgeDomain>(),
     answer::<KnowledgeAcl>(),
     answer::<KnowledgeRights>(),
+    answer::<Base>(),
+    request::<BaseDraft>(),
+    request::<BaseChange>(),
+    request::<BaseRebuild>(),
+    answer::<RebuiltBase>(),
+    request::<DocumentDraft>(),
+    request::<DocumentDrafts>(),
+    answer::<AddedDocument>(),
+    answer::<AddedDocuments>(),
+    answer::<BaseDocument>(),
+    answer::<DocumentPage>(),
+    answer::<UnreadableSegment>(),
+    answer::<RemovedDocuments>(),
+    request::<DocumentQuery>(),
+    answer::<DocumentHit>(),
+    answer::<HitRank>(),
+    answer::<FoundDocuments>(),
     answer::<ProtectedResource>(),
     answer::<McpServers>(),
     answer::<Trace>(),

@@ -34,6 +34,7 @@ const ARROWS: &[(&str, &str)] = &[
     ("atlas-gateway", "access api bundled contract env service types"),
     ("atlas-desk", "access api artifacts audit contract env format history oauth objects raft state telemetry types"),
     ("atlas-lines", "artifacts desk raft types"),
+    ("atlas-bases", "api artifacts desk objects retrieval state types"),
     ("atlas-library", "api artifacts desk knowledge objects state types"),
     ("atlas-stores", "env http knowledge library"),
     ("atlas-trail", "api artifacts audit desk format raft state types"),
@@ -48,7 +49,7 @@ const ARROWS: &[(&str, &str)] = &[
     ("atlas-events", "desk history platform records types"),
     (
         "atlas-service",
-        "access api artifacts audit contract conversations desk duty env events expressions format history identity jobs knowledge library limiter lines mcp-spec mediation model oauth objects package platform raft records registry runs state telemetry trail triggers types upkeep vault",
+        "access api artifacts audit bases contract conversations desk duty env events expressions format history identity jobs knowledge library limiter lines mcp-spec mediation model oauth objects package platform raft records registry runs state telemetry trail triggers types upkeep vault",
     ),
     ("atlas-objects", "access mcp-spec model types"),
     ("atlas-oidc", ""),

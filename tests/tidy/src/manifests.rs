@@ -78,6 +78,7 @@ fn workers_and_controllers_do_not_know_each_other() {
                 "atlas-trail",
                 "atlas-lines",
                 "atlas-library",
+                "atlas-bases",
                 "atlas-stores",
             ];
             let controller = controller.contains(&name) || name == "atlas-service" || name == "atlas-controller";

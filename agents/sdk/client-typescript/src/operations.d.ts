@@ -1136,8 +1136,6 @@ export class Operations extends Calls {
     id: string,
     body: t.KnowledgeChange,
     options?: CallOptions & {
-      /** up to 255 characters; a repeat with the same key gets the first answer */
-      idempotencyKey?: string;
       /** the namespace; defaults to `default` */
       namespace?: string;
     },
@@ -1157,6 +1155,8 @@ export class Operations extends Calls {
       consistency?: "stale" | "linearizable";
       /** the namespace; defaults to `default` */
       namespace?: string;
+    },
+  ): Promise<Array<t.KnowledgeDomain>>;
   /** Which domains agents read and write. Needs the right `objects.read`. */
   getKnowledgeAcl(
     options?: CallOptions & {
@@ -1269,8 +1269,6 @@ export class Operations extends Calls {
       namespace?: string;
     },
   ): Promise<t.FoundDocuments>;
-    },
-  ): Promise<Array<t.KnowledgeDomain>>;
   /** The security policy of the cluster. Needs the right `public`. */
   securityPolicy(
     options?: CallOptions,

@@ -1234,7 +1234,7 @@ export class Operations extends Calls {
       "/api/knowledge/entries/{id}",
       { id },
       { namespace: options.namespace },
-      { "Idempotency-Key": options.idempotencyKey },
+      {},
       body,
       options,
     );

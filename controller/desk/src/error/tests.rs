@@ -74,6 +74,8 @@ fn samples() -> Vec<Error> {
         Error::AgentInUse(Rejection::AgentInUse { jobs: 1 }),
         Error::LabelOfWorker(Rejection::LabelOfWorker { key: "k".into() }),
         Error::UnknownObject("x".into()),
+        Error::SegmentUnreadable("x".into()),
+        Error::BaseFull("x".into()),
         Error::StoreFailed("x".into()),
         Error::ObjectChanged { revision: EventSeq(1) },
         Error::UnknownObjectKind("x".into()),

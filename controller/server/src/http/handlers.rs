@@ -3,8 +3,8 @@
 use std::pin::Pin;
 
 use atlas_api::{
-    Access, Agents, Audit, Chains, Cluster, Conversations, Events, Figures, Jobs, Library, Names, Nodes, Objects,
-    OperationId, Orchestrators, Policies, Questions, Skills, Triggers, catalogue,
+    Access, Agents, Audit, Bases, Chains, Cluster, Conversations, Events, Figures, Jobs, Library, Names, Nodes,
+    Objects, OperationId, Orchestrators, Policies, Questions, Skills, Triggers, catalogue,
 };
 use atlas_service::{Caller, Error, NodeAction};
 use http::StatusCode;
@@ -12,9 +12,9 @@ use http::StatusCode;
 use super::answer::{self, Answer};
 use super::request::Request;
 use super::{
-    HttpDoor, access, agents, audit, batch, chains, cluster, cluster_events, conversations, events, jobs, library,
-    logins, logs, mcp, messages, nodes, objects, orchestrator, policies, questions, secrets, skills, snapshot, traces,
-    triggers,
+    HttpDoor, access, agents, audit, bases, batch, chains, cluster, cluster_events, conversations, events, jobs,
+    library, logins, logs, mcp, messages, nodes, objects, orchestrator, policies, questions, secrets, skills, snapshot,
+    traces, triggers,
 };
 
 /// Calls the function behind an operation that the caller may use. Each is boxed by itself, so that a request has room for its own
@@ -169,6 +169,18 @@ pub(super) fn call<'a>(
             Library::DeleteKnowledge => Box::pin(library::delete(door, caller, first)),
             Library::ListKnowledgeDomains => Box::pin(library::domains(door, caller, request)),
             Library::GetKnowledgeAcl => Box::pin(library::acl(door, caller, request)),
+        },
+        OperationId::Bases(operation) => match operation {
+            Bases::ListBases => Box::pin(bases::list(door, caller, request)),
+            Bases::CreateBase => Box::pin(bases::create(door, caller, request)),
+            Bases::GetBase => Box::pin(bases::get(door, caller, request, first)),
+            Bases::ChangeBase => Box::pin(bases::change(door, caller, request, first)),
+            Bases::DeleteBase => Box::pin(bases::delete(door, caller, first)),
+            Bases::RebuildBase => Box::pin(bases::rebuild(door, caller, request, first)),
+            Bases::ListDocuments => Box::pin(bases::documents(door, caller, request, first)),
+            Bases::AddDocuments => Box::pin(bases::add(door, caller, request, first)),
+            Bases::RemoveDocuments => Box::pin(bases::remove(door, caller, request, first)),
+            Bases::SearchDocuments => Box::pin(bases::search(door, caller, request, first)),
         },
         OperationId::Cluster(operation) => match operation {
             Cluster::Cluster => Box::pin(async move { cluster::status(door) }),

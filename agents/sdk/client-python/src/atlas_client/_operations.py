@@ -2462,13 +2462,11 @@ class AsyncOperations(AsyncCalls):
         id: str,
         body: t.KnowledgeChange,
         *,
-        idempotency_key: str | None = None,
         namespace: str | None = None,
         deadline: float | None = None,
     ) -> t.KnowledgeEntry:
         """Changes members of an entry. Needs the right `objects.write`.
 
-        idempotency_key: up to 255 characters; a repeat with the same key gets the first answer
         namespace: the namespace; defaults to `default`
         """
         return await self._json(
@@ -2476,7 +2474,7 @@ class AsyncOperations(AsyncCalls):
             "/api/knowledge/entries/{id}",
             {"id": id},
             {"namespace": namespace},
-            {"Idempotency-Key": idempotency_key},
+            {},
             body,
             deadline,
         )
@@ -2522,6 +2520,8 @@ class AsyncOperations(AsyncCalls):
             {},
             None,
             deadline,
+        )
+
     async def get_knowledge_acl(
         self,
         *,
@@ -2775,8 +2775,6 @@ class AsyncOperations(AsyncCalls):
             {},
             body,
             deadline,
-        )
-
         )
 
     async def security_policy(
@@ -5491,13 +5489,11 @@ class Operations(Calls):
         id: str,
         body: t.KnowledgeChange,
         *,
-        idempotency_key: str | None = None,
         namespace: str | None = None,
         deadline: float | None = None,
     ) -> t.KnowledgeEntry:
         """Changes members of an entry. Needs the right `objects.write`.
 
-        idempotency_key: up to 255 characters; a repeat with the same key gets the first answer
         namespace: the namespace; defaults to `default`
         """
         return self._json(
@@ -5505,7 +5501,7 @@ class Operations(Calls):
             "/api/knowledge/entries/{id}",
             {"id": id},
             {"namespace": namespace},
-            {"Idempotency-Key": idempotency_key},
+            {},
             body,
             deadline,
         )
@@ -5549,6 +5545,10 @@ class Operations(Calls):
             {},
             {"consistency": consistency, "namespace": namespace},
             {},
+            None,
+            deadline,
+        )
+
     def get_knowledge_acl(
         self,
         *,
@@ -5801,10 +5801,6 @@ class Operations(Calls):
             {"consistency": consistency, "namespace": namespace},
             {},
             body,
-            deadline,
-        )
-
-            None,
             deadline,
         )
 

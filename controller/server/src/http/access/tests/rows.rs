@@ -125,6 +125,16 @@ fn who_may_use_what_is_agreed() {
         Http deleteKnowledge objects.write Any
         Http listKnowledgeDomains objects.read Any
         Http getKnowledgeAcl objects.read Any
+        Http listBases objects.read Any
+        Http createBase objects.write Any
+        Http getBase objects.read Any
+        Http changeBase objects.write Any
+        Http deleteBase objects.write Any
+        Http rebuildBase objects.write Any
+        Http listDocuments objects.read Any
+        Http addDocuments objects.write Any
+        Http removeDocuments objects.write Any
+        Http searchDocuments objects.read Any
         Http securityPolicy public Any
         Http cluster cluster.read Any
         Http listMembers cluster.read Any
