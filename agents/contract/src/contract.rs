@@ -123,6 +123,8 @@ pub struct Requires {
     pub memory: bool,
     /// The knowledge base.
     pub knowledge: Knowledge,
+    /// Document bases that the agent searches.
+    pub documents: Vec<String>,
     /// Other agents.
     pub agents: Vec<Dependency>,
     /// MCP servers whose tools the agent uses.

@@ -35,7 +35,7 @@ export class Context {
     this.#model = fields.model;
     this.#noModel = fields.no_model ?? "";
     this.#tools = new Set(fields.tools);
-    this.#requires = { memory: requires.memory === true, knowledge: requires.knowledge?.enabled ?? requires.knowledge === true };
+    this.#requires = { memory: requires.memory === true, knowledge: requires.knowledge?.enabled ?? requires.knowledge === true, documents: true };
     this.#skills = new Set(fields.skills);
     this.jobId = fields.job_id ?? "";
     this.attempt = fields.attempt ?? 1;
@@ -192,7 +192,12 @@ export class Context {
     return new Knowledge((tool, input, options) => this.#library("knowledge", tool, input, options));
   }
 
-  /** A call of shared memory or knowledge; `undefined` if the contract does not enable it. */
+  async searchDocuments(base, query, { topK, source, metadata, ...options } = {}) {
+    const input = { base: String(base), query: String(query), top_k: topK, source, metadata };
+    return (await this.#library("documents", "atlas.documents.search", input, options))?.hits ?? [];
+  }
+
+  /** A call of shared memory, knowledge or a document base; `undefined` if the contract does not enable it. */
   async #library(what, tool, input, { signal } = {}) {
     if (!this.#requires[what]) return undefined;
     const end = await this.#asked("tool", tool, input, { tool, input }, signal);

@@ -126,6 +126,21 @@ export interface Knowledge {
   update(id: string, options: Leave & { content?: string; tags?: readonly string[]; metadata?: Record<string, unknown> }): Promise<KnowledgeEntry | null>;
 }
 
+/** A part of a document that fits a question. */
+export interface DocumentHit {
+  /** The document's name in its base. */
+  readonly source: string;
+  readonly text: string;
+  /** More is better. It compares the hits of one answer. */
+  readonly score: number;
+  /** The id of the document. */
+  readonly document: string;
+  /** Which part it is, from 1. */
+  readonly chunk: number;
+  readonly chunks: number;
+  readonly metadata: Readonly<Record<string, any>>;
+}
+
 /** What an agent knows of its job, and the calls that it can make. */
 export interface Context {
   readonly jobId: string;
@@ -184,6 +199,8 @@ export interface Context {
   readonly memory: SharedMemory;
   /** With `requires: { knowledge: … }`. */
   readonly knowledge: Knowledge;
+  /** The parts of a document base that fit a question, the best first, with `requires: { documents: [base] }`. */
+  searchDocuments(base: string, query: string, options?: Leave & { topK?: number; source?: string; metadata?: Record<string, unknown> }): Promise<DocumentHit[]>;
   /** Calls the model of the job with a text, or with a list of messages. */
   model(prompt: string | Iterable<{ role: string; content: string }>, options?: ModelOptions): Promise<ModelAnswer>;
 

@@ -29,6 +29,8 @@ const ON_NODES: &[ProviderKind] = &[Python, Node, Exec, Llm, Graph, LokiAgent, M
 const PROCESSES: &[ProviderKind] = &[Python, Node, Exec, Graph, LokiAgent];
 /// The kinds whose program is the author's.
 const PROGRAMS: &[ProviderKind] = &[Python, Node, Exec];
+/// The kinds whose jobs search document bases.
+const SEARCHERS: &[ProviderKind] = &[Python, Node, Llm];
 /// The kinds whose jobs use shared memory and knowledge.
 const LIBRARY: &[ProviderKind] = &[Python, Node, Exec, Llm];
 /// The kinds whose jobs call models; agents in Python and of Node.js can ask for their tier.
@@ -74,6 +76,7 @@ const KEYS: &[(Effect, &[&str])] = &[
     (For(MODELS), &["model/preference", "model/name", "model/others"]),
     (Never("the caller of a job never chooses its model"), &["model/override_allowed"]),
     (For(LIBRARY), &["requires/memory", "requires/knowledge"]),
+    (For(SEARCHERS), &["requires/documents"]),
     (For(&[Llm, Graph, LokiAgent]), &["requires/mcp_servers"]),
     (For(&[Exec]), &["provider/command", "provider/mode"]),
     (
@@ -270,8 +273,12 @@ mod tests {
         expect![[r#"
             /agent/requires/memory: has no effect for the provider chain; it counts for python, node, exec, llm
             /agent/requires/knowledge: has no effect for the provider chain; it counts for python, node, exec, llm
+            /agent/requires/documents: has no effect for the provider chain; it counts for python, node, llm
         "#]]
-        .assert_eq(&of("{type: chain, steps: [{agent: b}]}", requires));
+        .assert_eq(&of(
+            "{type: chain, steps: [{agent: b}]}",
+            "{memory: true, knowledge: {write_domains: [x]}, documents: [x]}",
+        ));
     }
 
     #[test]

@@ -260,6 +260,7 @@ fn requires(requires: Members<'_>) -> Requires {
             read_domains: knowledge.texts("read_domains").unwrap_or_else(any),
             write_domains: knowledge.texts("write_domains").unwrap_or_default(),
         },
+        documents: requires.texts("documents").unwrap_or_default(),
         agents: agents.map(|agents| agents.iter().map(dependency).collect()).unwrap_or_default(),
         mcp_servers: servers.map(|servers| servers.iter().map(server).collect()).unwrap_or_default(),
     }

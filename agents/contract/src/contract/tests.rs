@@ -224,6 +224,19 @@ fn negative_numbers_are_reported_together_with_broken_rules() {
     assert_eq!(timeout.violations().len(), 1);
 }
 
+#[test]
+fn document_bases_are_named_by_a_list() {
+    let contract = accepted(&with("  requires: {documents: [handbook, team.wiki]}\n"));
+    assert_eq!(contract.requires.documents, ["handbook", "team.wiki"]);
+    assert_eq!(contract.to_json().pointer("/requires/documents"), Some(&serde_json::json!(["handbook", "team.wiki"])));
+    assert_eq!(accepted(&with("  requires: {}\n")).to_json().pointer("/requires/documents"), None);
+    for documents in ["handbook", "{a: b}", "[a, a]", "['../x']", "['']", "[5]"] {
+        let error = parse(with(&format!("  requires: {{documents: {documents}}}\n")).as_bytes()).expect_err(documents);
+        let pointer = &error.violations().first().expect("a violation").pointer;
+        assert!(pointer.starts_with("/agent/requires/documents"), "{documents}: {pointer}");
+    }
+}
+
 fn refused_at(text: &str, pointer: &str) {
     let error = parse(text.as_bytes()).expect_err("the contract breaks a rule");
     let pointers: Vec<&str> = error.violations().iter().map(|violation| violation.pointer.as_str()).collect();

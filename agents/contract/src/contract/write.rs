@@ -59,6 +59,7 @@ impl Contract {
         }
         if let Some(requires) = contract.get_mut("requires") {
             let servers: Vec<Value> = self.requires.mcp_servers.iter().map(server).collect();
+            set(requires, "documents", (!self.requires.documents.is_empty()).then(|| json!(self.requires.documents)));
             set(requires, "mcp_servers", (!servers.is_empty()).then_some(Value::Array(servers)));
         }
         set(&mut contract, "effects", effects.map(Value::from));

@@ -258,3 +258,29 @@ test("memory and knowledge that the contract does not enable are empty", async (
   const memory = "Memory not enabled — set requires.memory: true in contract";
   assert.deepEqual(end.output, { said: ["", memory, memory, "Knowledge not enabled — set requires.knowledge in contract", [], null] });
 });
+
+test("document bases are searched by a tool of the platform", async () => {
+  const code = `export default agent(async (_, ctx) => ({
+    found: await ctx.searchDocuments("handbook", "door", { topK: 2, metadata: { team: "ops" } }),
+    denied: await ctx.searchDocuments("closed", "door").catch((error) => error.message),
+  }));`;
+  const worker = await Worker.start(HEAD + code, { requires: { documents: ["handbook"] } });
+  worker.begin({});
+  const hit = { source: "door.md", text: "A blue door.", score: 1.5 };
+  const answers = [{ data: { hits: [hit] } }, { refused: "Agent not allowed" }];
+  let answered = 0;
+  let end;
+  worker.ended.then((frame) => (end = frame));
+  while (end === undefined) {
+    await new Promise((done) => setTimeout(done, 2));
+    const asked = worker.frames.filter(({ type }) => type === "tool");
+    for (; answered < asked.length; answered += 1) worker.send({ type: "spawned", call: asked[answered].call, ...answers[answered] });
+  }
+  const asked = worker.frames.filter(({ type }) => type === "tool").map(({ tool, input }) => [tool, input]);
+  await worker.stop();
+  assert.deepEqual(asked, [
+    ["atlas.documents.search", { base: "handbook", query: "door", top_k: 2, metadata: { team: "ops" } }],
+    ["atlas.documents.search", { base: "closed", query: "door" }],
+  ]);
+  assert.deepEqual(end.output, { found: [hit], denied: "Agent not allowed" });
+});

@@ -2,6 +2,7 @@
 
 mod attachments;
 mod deltas;
+mod documents;
 mod fake;
 mod library;
 mod logs;

@@ -26,10 +26,11 @@ const READ: &str = "atlas.memory.read";
 const APPEND: &str = "atlas.memory.append";
 const SEARCH: &str = "atlas.knowledge.search";
 const STORE: &str = "atlas.knowledge.store";
+const SEARCH_DOCUMENTS: &str = "atlas.documents.search";
 
-/// Whether a tool of the platform is one of memory or knowledge.
+/// Whether a tool of the platform is one of memory, knowledge or document bases.
 pub(super) fn is_of_library(tool: &str) -> bool {
-    tool.starts_with("atlas.memory.") || tool.starts_with("atlas.knowledge.")
+    ["atlas.memory.", "atlas.knowledge.", "atlas.documents."].iter().any(|beginning| tool.starts_with(beginning))
 }
 
 /// The arguments of a call without values of secrets, which others would read. JSON that cannot be read stays as it is.

@@ -26,6 +26,15 @@ pub(crate) fn answer(call: &ToolRequest) -> ToolEnd {
         }
         "atlas.knowledge.get" | "atlas.knowledge.update" if arguments["id"] == "none" => json!({"entry": null}),
         "atlas.knowledge.get" | "atlas.knowledge.store" | "atlas.knowledge.update" => json!({"entry": entry}),
+        "atlas.documents.search" if arguments["base"] == "closed" => {
+            let why = "Agent not allowed to search the document base 'closed' — name it in requires.documents";
+            return ToolEnd::Refused(why.to_owned());
+        }
+        "atlas.documents.search" => {
+            let hit =
+                json!({"source": "door.md", "text": "A blue door.", "score": 1.5, "document": "ab", "metadata": {}});
+            json!({"hits": [hit]})
+        }
         other => return ToolEnd::Refused(format!("Unknown tool: {other}")),
     };
     ToolEnd::Result(answer.to_string().into_bytes().into())
@@ -255,5 +264,37 @@ class Keeper(AgentBase):
     let knowledge = "Knowledge not enabled — set requires.knowledge in contract";
     assert_eq!(asking.output(&end)["said"], json!(["", [], null, memory, memory, knowledge, knowledge]));
     assert!(asking.asked.is_empty(), "{:?}", asking.asked);
+    asking.over().await;
+}
+
+#[tokio::test]
+async fn python_agents_search_document_bases() {
+    if without_python() {
+        return;
+    }
+    const CODE: &str = r#"
+from atlas.runtime.base import AgentBase
+
+class Searcher(AgentBase):
+    async def execute(self, input_data):
+        search = self.context.search_documents
+        said = [hit["source"] for hit in await search("handbook", "door")]
+        await search("handbook", "door", top_k=2, source="doors/", metadata={"team": "ops"})
+        try:
+            await search("closed", "door")
+        except PermissionError as error:
+            said.append(str(error))
+        return {"said": said}
+"#;
+    let mut asking = Asking::set().await;
+    let end = asking.once(&python(CODE, "  requires: {documents: [handbook]}\n"), "{}").await;
+    let denied = "Agent not allowed to search the document base 'closed' — name it in requires.documents";
+    assert_eq!(asking.output(&end)["said"], json!(["door.md", denied]));
+    let asked = [
+        r#"atlas.documents.search {"base":"handbook","query":"door"}"#,
+        r#"atlas.documents.search {"base":"handbook","query":"door","top_k":2,"source":"doors/","metadata":{"team":"ops"}}"#,
+        r#"atlas.documents.search {"base":"closed","query":"door"}"#,
+    ];
+    assert_eq!(asking.asked, asked);
     asking.over().await;
 }

@@ -10,7 +10,7 @@ from atlas._channel import OtherProcessError
 from atlas.contract.permissions import PermissionsSpec
 from atlas.knowledge.provider import KnowledgeEntry
 from atlas.llm.provider import LLMError, LLMProvider, WorkerProvider
-from atlas.runtime import library
+from atlas.runtime import documents, library
 from atlas.runtime.durable import DurableCalls
 from atlas.runtime.library import SharedMemory
 from atlas.skills.types import SkillInvocationError
@@ -234,6 +234,18 @@ class AgentContext(DurableCalls):
     ) -> Awaitable[KnowledgeEntry | None]:
         """Changes an entry; none if it does not exist, or the agent may not read it."""
         return library.update(self, entry_id, content, tags, metadata)
+
+    def search_documents(
+        self,
+        base: str,
+        query: str,
+        *,
+        top_k: int | None = None,
+        source: str | None = None,
+        metadata: dict[str, Any] | None = None,
+    ) -> Awaitable[list[dict[str, Any]]]:
+        """The parts of a document base that fit a question, the best first. The contract names the base in `requires.documents`."""
+        return documents.search(self, base, query, top_k, source, metadata)
 
     def progress(self, text: str) -> None:
         """Reports the progress of the job to its followers. Outside of a worker it does nothing."""

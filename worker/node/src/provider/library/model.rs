@@ -1,11 +1,11 @@
-//! What a model sees of memory and knowledge: a part of its system text, and three tools.
+//! What a model sees of memory, knowledge and document bases: a part of its system text, and four tools.
 
 use atlas_contract::Requires;
 use atlas_model::ToolCall;
 use atlas_turn::Outcome;
 use serde_json::{Value, json};
 
-use super::{APPEND, Known, SEARCH, STORE};
+use super::{APPEND, Known, SEARCH, SEARCH_DOCUMENTS, STORE};
 
 /// Characters of an entry in the system text.
 const SHOWN_CHARS: usize = 200;
@@ -13,6 +13,7 @@ const SHOWN_CHARS: usize = 200;
 const MEMORY_APPEND: &str = "memory_append";
 const KNOWLEDGE_STORE: &str = "knowledge_store";
 const KNOWLEDGE_SEARCH: &str = "knowledge_search";
+const DOCUMENTS_SEARCH: &str = "search_documents";
 
 /// The tools that a contract enables: name, description and schema of the arguments.
 pub(in crate::provider) fn offered(requires: &Requires) -> Vec<(&'static str, &'static str, Value)> {
@@ -47,6 +48,20 @@ pub(in crate::provider) fn offered(requires: &Requires) -> Vec<(&'static str, &'
         });
         tools.push((KNOWLEDGE_SEARCH, "Searches the knowledge base.", schema));
     }
+    if !requires.documents.is_empty() {
+        let schema = json!({
+            "type": "object",
+            "properties": {
+                "base": {"type": "string", "enum": requires.documents, "description": "The document base."},
+                "query": {"type": "string", "description": "Words to look for."},
+                "top_k": {"type": "integer", "description": "Most parts of documents, 1 to 100."},
+                "source": {"type": "string", "description": "Only documents whose sources begin with it."},
+                "metadata": {"type": "object", "description": "Only documents with these members in their metadata."},
+            },
+            "required": ["base", "query"],
+        });
+        tools.push((DOCUMENTS_SEARCH, "Finds the parts of documents that fit a question, with their sources.", schema));
+    }
     tools
 }
 
@@ -79,12 +94,29 @@ pub(super) fn hits(found: &Value) -> Vec<Value> {
     entries.map(hit).collect()
 }
 
+/// The parts of documents in the answer to a search: `[{source, text, metadata}]`.
+fn parts(found: &Value) -> Vec<Value> {
+    let part = |hit: &Value| {
+        let mut part = json!({"source": hit["source"], "text": hit["text"]});
+        if hit["metadata"].as_object().is_some_and(|metadata| !metadata.is_empty()) {
+            part["metadata"] = hit["metadata"].clone();
+        }
+        part
+    };
+    found.get("hits").and_then(Value::as_array).into_iter().flatten().map(part).collect()
+}
+
 /// The tool of the platform behind a model call, and its arguments. What the schema requires is there: others are not made.
 pub(in crate::provider) fn asked(call: &ToolCall) -> (&'static str, Value) {
     let given = &call.arguments;
     let (tool, mut arguments, optional): (_, _, &[&str]) = match call.name.as_str() {
         MEMORY_APPEND => (APPEND, json!({"text": given["entry"]}), &[]),
         KNOWLEDGE_STORE => (STORE, json!({"content": given["content"]}), &["domain", "tags"]),
+        DOCUMENTS_SEARCH => (
+            SEARCH_DOCUMENTS,
+            json!({"base": given["base"], "query": given["query"]}),
+            &["top_k", "source", "metadata"],
+        ),
         _ => (SEARCH, json!({"query": given["query"]}), &["domain", "limit"]),
     };
     for name in optional {
@@ -100,6 +132,7 @@ pub(in crate::provider) fn outcome(call: &ToolCall, answer: &Value) -> Outcome {
     Outcome::Value(match call.name.as_str() {
         MEMORY_APPEND => json!({"status": "appended"}),
         KNOWLEDGE_STORE => json!({"status": "stored", "id": answer["entry"]["id"]}),
+        DOCUMENTS_SEARCH => parts(answer).into(),
         _ => hits(answer).into(),
     })
 }
@@ -135,5 +168,15 @@ mod tests {
         assert_eq!(call(KNOWLEDGE_STORE, store), (STORE, json!({"content": "c", "tags": ["t"]})));
         let search = json!({"query": "q", "limit": 2});
         assert_eq!(call(KNOWLEDGE_SEARCH, search.clone()), (SEARCH, search));
+        let search = json!({"base": "handbook", "query": "q", "top_k": 2, "metadata": {"team": "ops"}});
+        assert_eq!(call(DOCUMENTS_SEARCH, search.clone()), (SEARCH_DOCUMENTS, search));
+    }
+
+    #[test]
+    fn a_model_gets_parts_with_their_sources() {
+        let hit = json!({"source": "a.md", "text": "t", "score": 1.5, "document": "ab", "chunk": 1, "metadata": {}});
+        let tagged = json!({"source": "b.md", "text": "u", "metadata": {"team": "ops"}});
+        let expected = json!([{"source": "a.md", "text": "t"}, tagged]);
+        assert_eq!(Value::Array(parts(&json!({"hits": [hit, tagged]}))), expected);
     }
 }

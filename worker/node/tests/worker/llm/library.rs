@@ -79,3 +79,25 @@ async fn without_them_nothing_is_read() {
     assert!(!start(&scene).to_string().contains("memory_append"));
     scene.node.shutdown().await;
 }
+
+#[tokio::test]
+async fn a_model_searches_the_bases_that_its_contract_names() {
+    const SEARCH: &str = r#"
+- match: { round: 1 }
+  tool_calls:
+    - { name: search_documents, arguments: { base: handbook, query: door, top_k: 2 } }
+    - { name: search_documents, arguments: { base: other, query: door } }
+- match: "*"
+  text: '{"done": true}'
+"#;
+    let requires = "  requires: {documents: [handbook]}\n";
+    let mut scene = Scene::set(&[("agent.yaml", &contract("", requires)), ("mock.yaml", SEARCH)], &[]).await;
+    let only = scene.attempt(1, r#"{"text": "door"}"#);
+    assert_eq!(scene.run(&only).await.output(&scene.controller), r#"{"done":true}"#);
+    assert_eq!(scene.asked, [r#"atlas.documents.search {"base":"handbook","query":"door","top_k":2}"#]);
+    let tools = &start(&scene)["settings"]["tools"];
+    assert_eq!(tools[0]["tool"]["name"], "search_documents", "{tools}");
+    let part = r#"{"value":[{"source":"door.md","text":"A blue door."}]}"#;
+    assert!(scene.steps()[2].contains(part), "{}", scene.steps()[2]);
+    scene.node.shutdown().await;
+}

@@ -127,7 +127,7 @@ impl Scene {
         let arguments = String::from_utf8_lossy(&call.arguments).into_owned();
         self.asked.push(format!("{} {arguments}", call.tool));
         self.keys.push((call.key, call.again));
-        if call.tool.starts_with("atlas.memory.") || call.tool.starts_with("atlas.knowledge.") {
+        if ["atlas.memory.", "atlas.knowledge.", "atlas.documents."].iter().any(|kind| call.tool.starts_with(kind)) {
             let end = crate::library::answer(&call);
             return self.session.say(ToWorker::ToolCalled { number, end }).await;
         }
