@@ -10,8 +10,8 @@ use clap::{Arg, CommandFactory, FromArgMatches, Parser, Subcommand};
 use crate::command::{
     agent, apply, audit, auth, chain, cluster, complete, completion, config, context, conversation, deploy, dev,
     dev_member, diff, docs, doctor, edit, event, explain_error, generic, graph, import, init, job, knowledge, label,
-    login, logs, mcp, memory, model, node, operator, orchestrator, peer, policy, question, run, secret, skill, step,
-    test, top, trace, trigger, types, wait,
+    login, logs, mcp, memory, model, node, operator, orchestrator, peer, policy, question, rag, run, secret, skill,
+    step, test, top, trace, trigger, types, wait,
 };
 use crate::exit;
 use crate::globals::Globals;
@@ -130,6 +130,9 @@ pub(crate) enum Command {
     /// Knowledge: entries that agents find and read.
     #[command(subcommand)]
     Knowledge(knowledge::Verb),
+    /// Document bases: documents that people and agents search.
+    #[command(subcommand)]
+    Rag(rag::Verb),
     /// Takes over agents from other systems.
     #[command(subcommand)]
     Import(import::Verb),

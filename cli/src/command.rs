@@ -40,6 +40,7 @@ pub(crate) mod orchestrator;
 pub(crate) mod peer;
 pub(crate) mod policy;
 pub(crate) mod question;
+pub(crate) mod rag;
 pub(crate) mod run;
 pub(crate) mod secret;
 pub(crate) mod skill;

@@ -6,8 +6,8 @@ use crate::arguments::{Arguments, Command};
 use crate::command::{
     agent, apply, audit, auth, chain, cluster, complete, completion, config, context, conversation, deploy, dev,
     dev_member, diff, docs, doctor, edit, event, explain_error, generic, graph, import, init, job, knowledge, label,
-    login, logs, mcp, memory, model, node, operator, orchestrator, peer, policy, question, run, secret, skill, step,
-    test, top, trace, trigger, types, version, wait,
+    login, logs, mcp, memory, model, node, operator, orchestrator, peer, policy, question, rag, run, secret, skill,
+    step, test, top, trace, trigger, types, version, wait,
 };
 use crate::context::Context;
 use crate::exit::Exit;
@@ -49,6 +49,7 @@ pub(crate) fn run(context: &Context, command: Command) -> Result<Exit, Failure> 
         Command::Conversation(verb) => block_on(conversation::run(context, &verb)),
         Command::Memory(verb) => block_on(memory::run(context, &verb)),
         Command::Knowledge(verb) => block_on(knowledge::run(context, &verb)),
+        Command::Rag(verb) => block_on(rag::run(context, &verb)),
         Command::Question(verb) => block_on(question::run(context, &verb)),
         Command::Skill(verb) => block_on(skill::run(context, &verb)),
         Command::Chain(verb) => block_on(chain::run(context, &verb)),
@@ -109,6 +110,7 @@ fn prints_list(command: &Command) -> bool {
         Command::Knowledge(verb) => {
             matches!(verb, knowledge::Verb::List(_) | knowledge::Verb::Search(_) | knowledge::Verb::Domains(_))
         }
+        Command::Rag(verb) => matches!(verb, rag::Verb::List(_)),
         Command::Question(verb) => matches!(verb, question::Verb::List(_)),
         Command::Mcp(verb) => matches!(verb, mcp::Verb::List(_)),
         Command::Peer(verb) => matches!(verb, peer::Verb::List(_)),

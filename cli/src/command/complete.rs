@@ -83,6 +83,7 @@ async fn asked(client: &Client, names: &Names) -> Option<Vec<String>> {
         Names::Nodes => (&["api", "nodes"], &[], "id"),
         Names::Conversations => (&["api", "conversations"], &[], "id"),
         Names::Knowledge => (&["api", "knowledge", "entries"], &[("limit", "1000")], "id"),
+        Names::Bases => (&["api", "bases"], &[], "name"),
         Names::Questions => (&["api", "questions"], &[], "id"),
         Names::Controllers => (&["api", "cluster", "members"], &[], "name"),
         Names::Triggers => (&["api", "triggers"], &[("limit", "-1")], "id"),

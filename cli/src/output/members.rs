@@ -1,8 +1,8 @@
 //! The members of the API's objects. With them, a misspelt name is distinguished from a member that an object lacks.
 
 use atlas_api::types::{
-    Agent, AgentRevision, ChainRun, Conversation, Id, Job, JobQuestion, KnowledgeDomain, KnowledgeEntry, KnowledgeRights, Member,
-    MemoryEntry, Node, Object, Shape, Trace, Trigger, of,
+    Agent, AgentRevision, Base, BaseDocument, ChainRun, Conversation, Id, Job, JobQuestion, KnowledgeDomain,
+    KnowledgeEntry, KnowledgeRights, Member, MemoryEntry, Node, Object, Shape, Trace, Trigger, of,
 };
 
 /// The members that objects of a kind can have.
@@ -54,6 +54,12 @@ pub(crate) const MEMORY: Members = Members::Of(of::<MemoryEntry>());
 
 /// Members of a piece of knowledge.
 pub(crate) const KNOWLEDGE: Members = Members::Of(of::<KnowledgeEntry>());
+
+/// Members of a document base.
+pub(crate) const BASE: Members = Members::Of(of::<Base>());
+
+/// Members of a document of a base.
+pub(crate) const DOCUMENT: Members = Members::Of(of::<BaseDocument>());
 
 /// Members of a domain of knowledge.
 pub(crate) const KNOWLEDGE_DOMAIN: Members = Members::Of(of::<KnowledgeDomain>());

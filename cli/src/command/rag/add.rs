@@ -1,0 +1,214 @@
+//! `atlasctl rag add`: reads documents and sends them in batches. What cannot be read or is refused is said, and costs no other document.
+
+use std::io::Read;
+use std::path::PathBuf;
+
+use atlas_api::types::{AddedDocument, AddedDocuments};
+use serde_json::{Map, Value, json};
+
+use super::files::{Found, Skipped, find, read, source_of};
+use super::{documents_of, listed, read_metadata};
+use crate::answers;
+use crate::client::Client;
+use crate::context::Context;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::output::Shown;
+use crate::words;
+
+/// Documents of one request.
+const BATCH: usize = 500;
+
+/// Most bytes of texts in one request, if it has more than one.
+const BATCH_BYTES: usize = 6 << 20;
+
+/// Most bytes of stdin and of a file of JSON lines.
+const INPUT_BYTES_MAX: u64 = 512 << 20;
+
+/// How many skipped files are named.
+const NAMED: usize = 10;
+
+/// Options of `atlasctl rag add`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Add {
+    /// The base's name.
+    #[arg(value_name = "NAME")]
+    pub(super) name: String,
+    /// Files, folders, and patterns such as 'docs/**/*.md'; - reads one document from stdin.
+    #[arg(value_name = "DOCUMENT")]
+    documents: Vec<String>,
+    /// A file of JSON lines with `source`, `text` and `metadata`, as `export` writes them; - reads stdin.
+    #[arg(long, value_name = "FILE")]
+    jsonl: Option<PathBuf>,
+    /// The source of a document from stdin.
+    #[arg(long, value_name = "SOURCE", default_value = "stdin")]
+    source: String,
+    /// Metadata of all documents; can be repeated.
+    #[arg(long, value_name = "KEY=VALUE")]
+    metadata: Vec<String>,
+}
+
+/// What became of all documents.
+#[derive(Debug, Default)]
+struct Summary {
+    added: u64,
+    replaced: u64,
+    unchanged: u64,
+    refused: Vec<(String, String)>,
+}
+
+/// Documents that are sent together.
+#[derive(Default)]
+struct Batch {
+    documents: Vec<Value>,
+    bytes: usize,
+}
+
+impl Add {
+    /// Whether there is anything to add.
+    pub(super) fn names_documents(&self) -> bool {
+        !self.documents.is_empty() || self.jsonl.is_some()
+    }
+}
+
+pub(super) async fn run(context: &Context, options: &Add) -> Result<Exit, Failure> {
+    let Add { name, documents, jsonl, source, metadata } = options;
+    if !options.names_documents() {
+        return Err(Failure::usage("nothing to add").with_next("name files, folders or patterns, or --jsonl FILE"));
+    }
+    let metadata = read_metadata(metadata)?;
+    let mut sender = Sender {
+        context,
+        client: context.client()?,
+        name,
+        batch: Batch::default(),
+        summary: Summary::default(),
+        of: None,
+    };
+    if let Some(path) = jsonl {
+        for (source, text, of_it) in json_lines(path)? {
+            let metadata = metadata.clone().into_iter().chain(of_it).collect();
+            sender.push(&source, &text, &metadata).await?;
+        }
+    }
+    let (named, from_stdin): (Vec<&String>, Vec<&String>) = documents.iter().partition(|document| *document != "-");
+    if !from_stdin.is_empty() {
+        let mut text = String::new();
+        let read = std::io::stdin().take(INPUT_BYTES_MAX).read_to_string(&mut text);
+        read.map_err(|error| Failure::usage(format!("could not read stdin: {error}")))?;
+        sender.push(source, &text, &metadata).await?;
+    }
+    let Found { files, mut skipped } = find(&named)?;
+    sender.of = Some(files.len()).filter(|files| *files > BATCH);
+    for path in &files {
+        match read(path) {
+            Ok(text) => sender.push(&source_of(path), &text, &metadata).await?,
+            Err(why) => skipped.push(Skipped { path: path.clone(), why }),
+        }
+    }
+    sender.flush().await?;
+    for Skipped { path, why } in skipped.iter().take(NAMED) {
+        context.note(&format!("skipped {}: {why}", path.display()));
+    }
+    if skipped.len() > NAMED {
+        context.note(&format!("skipped {} more", words::count((skipped.len() - NAMED) as u64, "file")));
+    }
+    // Who names a file wants that file.
+    let is_named = |skipped: &Skipped| named.iter().any(|named| skipped.path.as_os_str() == named.as_str());
+    let lacks = skipped.iter().any(is_named);
+    print(context, name, &sender.summary, &skipped, lacks)
+}
+
+fn print(context: &Context, name: &str, summary: &Summary, skipped: &[Skipped], lacks: bool) -> Result<Exit, Failure> {
+    let Summary { added, replaced, unchanged, refused } = summary;
+    for (source, reason) in refused {
+        context.note(&format!("{}refused \"{source}\": {reason}", words::WARNING));
+    }
+    let value = json!({
+        "base": name,
+        "added": added,
+        "replaced": replaced,
+        "unchanged": unchanged,
+        "refused": refused.iter().map(|(source, reason)| json!({"source": source, "reason": reason})).collect::<Vec<_>>(),
+        "skipped": skipped.iter().map(|skipped| json!({"path": skipped.path.display().to_string(), "reason": skipped.why})).collect::<Vec<_>>(),
+    });
+    let text = format!("base/{name}  {added} added, {replaced} replaced, {unchanged} unchanged\n");
+    context.show(&Shown { value, text, names: vec![format!("base/{name}")] })?;
+    Ok(if refused.is_empty() && !lacks { Exit::Done } else { Exit::Short })
+}
+
+/// Sends documents in batches.
+struct Sender<'a> {
+    context: &'a Context,
+    client: Client,
+    name: &'a str,
+    batch: Batch,
+    summary: Summary,
+    /// How many files there are, if that is worth saying.
+    of: Option<usize>,
+}
+
+impl Sender<'_> {
+    async fn push(&mut self, source: &str, text: &str, metadata: &Map<String, Value>) -> Result<(), Failure> {
+        let bytes = source.len() + text.len();
+        if self.batch.documents.len() >= BATCH || (self.batch.bytes + bytes > BATCH_BYTES && self.batch.bytes > 0) {
+            self.flush().await?;
+            if let Some(of) = self.of {
+                self.context.note(&format!("{} of {of} files", self.summary.count()));
+            }
+        }
+        self.batch.bytes += bytes;
+        self.batch.documents.push(json!({"source": source, "text": text, "metadata": metadata}));
+        Ok(())
+    }
+
+    async fn flush(&mut self) -> Result<(), Failure> {
+        let Batch { documents, .. } = std::mem::take(&mut self.batch);
+        if documents.is_empty() {
+            return Ok(());
+        }
+        let body = json!({ "documents": documents });
+        let value = self.client.post(&documents_of(self.name), &[], &body).await.map_err(listed)?;
+        let AddedDocuments { documents } = answers::read(&value)?;
+        for AddedDocument { source, status, reason, .. } in documents {
+            match status.as_str() {
+                "added" => self.summary.added += 1,
+                "replaced" => self.summary.replaced += 1,
+                "unchanged" => self.summary.unchanged += 1,
+                _ => self.summary.refused.push((source, reason.unwrap_or(status))),
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Summary {
+    fn count(&self) -> u64 {
+        self.added + self.replaced + self.unchanged + self.refused.len() as u64
+    }
+}
+
+/// The documents of a file of JSON lines.
+fn json_lines(path: &std::path::Path) -> Result<Vec<(String, String, Map<String, Value>)>, Failure> {
+    let mut text = String::new();
+    let read = if path.as_os_str() == "-" {
+        std::io::stdin().take(INPUT_BYTES_MAX).read_to_string(&mut text)
+    } else {
+        std::fs::File::open(path).and_then(|file| file.take(INPUT_BYTES_MAX).read_to_string(&mut text))
+    };
+    read.map_err(|error| words::could_not("read", path, &error))?;
+    let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
+    lines
+        .map(|(at, line)| {
+            let refused = |why: String| Failure::usage(format!("line {} of \"{}\" {why}", at + 1, path.display()));
+            let document: Value =
+                serde_json::from_str(line).map_err(|error| refused(format!("is not JSON: {error}")))?;
+            let text = |name: &str| {
+                let text = document.get(name).and_then(Value::as_str);
+                text.map(str::to_owned).ok_or_else(|| refused(format!("has no text `{name}`")))
+            };
+            let metadata = document.get("metadata").and_then(Value::as_object).cloned().unwrap_or_default();
+            Ok((text("source")?, text("text")?, metadata))
+        })
+        .collect()
+}
