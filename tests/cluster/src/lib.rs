@@ -60,6 +60,8 @@ mod deltas;
 #[cfg(test)]
 mod disk_full;
 #[cfg(test)]
+mod document_bases;
+#[cfg(test)]
 mod drain;
 #[cfg(test)]
 mod durable_faults;
