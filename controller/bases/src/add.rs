@@ -11,7 +11,7 @@ use crate::document::{Document, Unusable};
 use crate::write::{TRIES, key, unknown};
 use crate::{BASE_BYTES_MAX, Bases, DOCUMENTS_AT_ONCE_MAX, DOCUMENTS_MAX};
 
-/// What becomes of a document.
+/// What happens to a document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Fate {
     /// Its source is new.
@@ -34,7 +34,7 @@ impl Fate {
 
 /// What a change of a base consists of.
 struct Plan {
-    /// What becomes of each document.
+    /// What happens to each document.
     fates: Vec<Fate>,
     /// Places of documents that are to be stored.
     stored: Vec<usize>,
@@ -74,7 +74,7 @@ impl Plan {
 }
 
 impl Bases {
-    /// Adds documents. The answer says of each what became of it; one that is refused costs no other.
+    /// Adds documents. The answer says of each what happened to it; one that is refused costs no other.
     pub async fn add(&self, caller: &Caller, name: &str, drafts: Vec<DocumentDraft>) -> Result<AddedDocuments, Error> {
         if drafts.len() > DOCUMENTS_AT_ONCE_MAX {
             let text =

@@ -34,7 +34,7 @@ const ARROWS: &[(&str, &str)] = &[
     ("atlas-gateway", "access api bundled contract env service types"),
     ("atlas-desk", "access api artifacts audit contract env format history oauth objects raft state telemetry types"),
     ("atlas-lines", "artifacts desk raft types"),
-    ("atlas-bases", "api artifacts desk objects retrieval state types"),
+    ("atlas-bases", "api artifacts desk objects retrieval types"),
     ("atlas-library", "api artifacts desk knowledge objects state types"),
     ("atlas-stores", "env http knowledge library"),
     ("atlas-trail", "api artifacts audit desk format raft state types"),

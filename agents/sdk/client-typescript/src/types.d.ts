@@ -1144,7 +1144,7 @@ export interface DocumentDrafts {
   documents: Array<DocumentDraft>;
 }
 
-/** What became of a document. */
+/** What happened to a document. */
 export interface AddedDocument {
   source: string;
   /** `added`, `replaced`, `unchanged` or `refused`. */
@@ -1155,7 +1155,7 @@ export interface AddedDocument {
   reason: string | null;
 }
 
-/** What became of documents, in the order of the request. */
+/** What happened to documents, in the order of the request. */
 export interface AddedDocuments {
   documents: Array<AddedDocument>;
 }

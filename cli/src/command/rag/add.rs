@@ -48,7 +48,7 @@ pub(crate) struct Add {
     metadata: Vec<String>,
 }
 
-/// What became of all documents.
+/// What happened to all documents.
 #[derive(Debug, Default)]
 struct Summary {
     added: u64,

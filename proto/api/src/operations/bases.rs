@@ -3,7 +3,9 @@
 use atlas_access::Right;
 
 use super::operation::{Body, Content, Kind, Operation, Parameter};
-use super::parts::{BODY, CONSISTENCY, LIMIT, READ, STORED, WRITE, delete, get, in_namespace, ok, post, put, query, word};
+use super::parts::{
+    BODY, CONSISTENCY, LIMIT, READ, STORED, WRITE, delete, get, in_namespace, ok, post, put, query, word,
+};
 use crate::catalogue::{CLUSTER_FULL, LIMIT_REACHED, OBJECT_CHANGED, OBJECT_REFUSED, UNKNOWN_OBJECT};
 use crate::types::{
     AddedDocuments, Base, BaseChange, BaseDraft, BaseRebuild, Deletion, DocumentDrafts, DocumentPage, DocumentQuery,
@@ -97,7 +99,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
         "Adds documents. One with the same source is replaced; one that is there already changes nothing.",
     )
     .body(Body::json::<DocumentDrafts>())
-    .answers(&[ok("what became of each", &[Content::json::<AddedDocuments>()])])
+    .answers(&[ok("what happened to each", &[Content::json::<AddedDocuments>()])])
     .refuses(&[WRITE, BODY, STORED, FULL, CHANGED]),
     delete(
         Bases::RemoveDocuments.id(),

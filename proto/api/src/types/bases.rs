@@ -97,7 +97,7 @@ pub struct DocumentDrafts {
     pub documents: Vec<DocumentDraft>,
 }
 
-/// What became of a document.
+/// What happened to a document.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 #[schemars(extend("additionalProperties" = false))]
@@ -111,7 +111,7 @@ pub struct AddedDocument {
     pub reason: Option<String>,
 }
 
-/// What became of documents, in the order of the request.
+/// What happened to documents, in the order of the request.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 #[schemars(extend("additionalProperties" = false))]

@@ -1365,7 +1365,7 @@ class DocumentDrafts(TypedDict):
 
 
 class AddedDocument(TypedDict):
-    """What became of a document."""
+    """What happened to a document."""
 
     source: str
     #: `added`, `replaced`, `unchanged` or `refused`.
@@ -1377,7 +1377,7 @@ class AddedDocument(TypedDict):
 
 
 class AddedDocuments(TypedDict):
-    """What became of documents, in the order of the request."""
+    """What happened to documents, in the order of the request."""
 
     documents: list[AddedDocument]
 
