@@ -79,7 +79,8 @@ fn head(hit: &DocumentHit) -> String {
 }
 
 fn indented(text: &str) -> String {
-    text.trim().lines().map(|line| format!("  {line}")).collect::<Vec<_>>().join("\n")
+    let line = |line: &str| if line.is_empty() { String::new() } else { format!("  {line}") };
+    text.trim().lines().map(line).collect::<Vec<_>>().join("\n")
 }
 
 /// Ranks and scores, and what was searched.
@@ -119,7 +120,7 @@ mod tests {
         expect_test::expect![[r#"
             handbook/leave.md  part 1 of 2  team=people
               # Leave
-              
+
               Thirty days.
         "#]]
         .assert_eq(&shown(&found));
