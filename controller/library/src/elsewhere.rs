@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use atlas_desk::{Caller, Error};
 use atlas_types::Namespace;
 
-use crate::store::{KnowledgeStore, MemoryStore, Place, StoreError};
+use crate::store::{KnowledgeStore, MemoryStore, StoreError, StorePlace};
 use crate::{Library, MemoryScope, WriteKey};
 
 /// How many writes are remembered.
@@ -51,11 +51,11 @@ impl Library {
     }
 
     /// A file belongs to one controller: several would each have their own.
-    fn usable(&self, place: &Place) -> Result<(), Error> {
+    fn usable(&self, place: &StorePlace) -> Result<(), Error> {
         if place.is_shared || self.desk.handle.members().members.len() <= 1 {
             return Ok(());
         }
-        let Place { name, .. } = place;
+        let StorePlace { name, .. } = place;
         Err(Error::StoreFailed(format!(
             "{name} belongs to one controller, and this cluster has several; use a server that all of them reach, or the objects of the cluster"
         )))

@@ -7,7 +7,7 @@ use atlas_desk::{Caller, Consistency, Error};
 use atlas_knowledge::{Acl, Draft, Entry, EntryChange, Name};
 
 use crate::objects::iso;
-use crate::store::{Kept, Page, Reader, Update, Wanted, Writer};
+use crate::store::{EntryPage, EntryQuery, EntryRecord, EntryUpdate, Reader, Writer};
 use crate::{Library, WriteKey, WritingJob};
 
 /// How often a change is tried while others change the same entry.
@@ -58,9 +58,9 @@ impl Library {
             None if acl.reads_all() => None,
             None => Some(acl.read_domains.clone()),
         };
-        let wanted = Wanted { text, domains: domains.as_deref(), tags, limit };
+        let wanted = EntryQuery { text, domains: domains.as_deref(), tags, limit };
         let found = self.knowledge_store(caller)?.search(Reader { caller, consistency }, wanted).await?;
-        let is_wanted = |kept: &Kept| {
+        let is_wanted = |kept: &EntryRecord| {
             let domain = kept.entry.domain.as_str();
             acl.reads(domain) && domains.as_ref().is_none_or(|domains| domains.iter().any(|wanted| wanted == domain))
         };
@@ -75,10 +75,10 @@ impl Library {
         (limit, offset): (usize, usize),
         consistency: Consistency,
     ) -> Result<Vec<types::KnowledgeEntry>, Error> {
-        let page = Page { domain, limit, offset };
+        let page = EntryPage { domain, limit, offset };
         let found = self.knowledge_store(caller)?.list(Reader { caller, consistency }, page).await?;
         let is_wanted =
-            |kept: &Kept| domain.is_none_or(|domain| domain.is_empty() || kept.entry.domain.as_str() == domain);
+            |kept: &EntryRecord| domain.is_none_or(|domain| domain.is_empty() || kept.entry.domain.as_str() == domain);
         Ok(found.into_iter().filter(is_wanted).take(limit).map(shown).collect())
     }
 
@@ -93,7 +93,7 @@ impl Library {
         // Objects are one state, which pages would read again and again.
         let limit = if store.place().is_none() { ENTRIES_MAX } else { PAGE };
         for offset in (0..ENTRIES_MAX).step_by(limit) {
-            let page = store.list(Reader { caller, consistency }, Page { domain: None, limit, offset }).await?;
+            let page = store.list(Reader { caller, consistency }, EntryPage { domain: None, limit, offset }).await?;
             for kept in &page {
                 *counts.entry(kept.entry.domain.to_string()).or_default() += 1;
             }
@@ -169,7 +169,7 @@ impl Library {
                 return if acl.reads(&domain) { Err(KnowledgeError::Domain(domain)) } else { Ok(None) };
             }
             let new = old.entry.clone().changed(change.clone(), &self.now()).map_err(|error| refused(&error))?;
-            let update = Update { old: &old, new: &new, change: &change };
+            let update = EntryUpdate { old: &old, new: &new, change: &change };
             match self.knowledge_store(caller)?.update(writer, update).await.map_err(Error::from) {
                 Ok(kept) => return Ok(Some(shown(kept))),
                 Err(Error::ObjectChanged { .. }) => {}
@@ -187,7 +187,7 @@ impl Library {
         Ok(self.knowledge_store(caller)?.delete(Writer { caller, key, job: None }, &id).await?)
     }
 
-    async fn find(&self, reader: Reader<'_>, id: &str) -> Result<Option<Kept>, Error> {
+    async fn find(&self, reader: Reader<'_>, id: &str) -> Result<Option<EntryRecord>, Error> {
         // A text that is no id names no entry.
         let Ok(id) = Name::new(id) else { return Ok(None) };
         let found = self.knowledge_store(reader.caller)?.get(reader, &id).await?;
@@ -212,8 +212,8 @@ fn refused(error: &atlas_knowledge::EntryError) -> Error {
     Error::Malformed(text)
 }
 
-fn shown(kept: Kept) -> types::KnowledgeEntry {
-    let Kept { entry, author, agent, job, .. } = kept;
+fn shown(kept: EntryRecord) -> types::KnowledgeEntry {
+    let EntryRecord { entry, author, agent, job, .. } = kept;
     types::KnowledgeEntry {
         id: entry.id.to_string(),
         content: entry.content,

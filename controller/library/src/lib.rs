@@ -26,7 +26,8 @@ use objects::Objects;
 pub use key::WriteKey;
 pub use memory::{MemoryScope, ScopeError};
 pub use store::{
-    Answer, Kept, KnowledgeStore, MemoryStore, Page, Place, Reader, StoreError, Stores, Update, Wanted, Writer,
+    EntryPage, EntryQuery, EntryRecord, EntryUpdate, KnowledgeStore, MemoryStore, Reader, StoreAnswer, StoreError,
+    StorePlace, Stores, Writer,
 };
 
 /// The memory and the knowledge of a cluster. Cheap to clone.

@@ -9,7 +9,9 @@ use atlas_state::State;
 use atlas_types::{Expect, Namespace, Object, ObjectKind, Timestamp};
 use futures::future::FutureExt as _;
 
-use crate::store::{Answer, Kept, KnowledgeStore, Page, Place, Reader, Update, Wanted, Writer};
+use crate::store::{
+    EntryPage, EntryQuery, EntryRecord, EntryUpdate, KnowledgeStore, Reader, StoreAnswer, StorePlace, Writer,
+};
 use crate::write;
 
 const KIND: &str = "knowledge";
@@ -18,13 +20,13 @@ const KIND: &str = "knowledge";
 pub(crate) struct Objects(pub(crate) Arc<Desk>);
 
 impl KnowledgeStore for Objects {
-    fn place(&self) -> Option<&Place> {
+    fn place(&self) -> Option<&StorePlace> {
         None
     }
 
-    fn search<'a>(&'a self, reader: Reader<'a>, wanted: Wanted<'a>) -> Answer<'a, Vec<Kept>> {
+    fn search<'a>(&'a self, reader: Reader<'a>, wanted: EntryQuery<'a>) -> StoreAnswer<'a, Vec<EntryRecord>> {
         async move {
-            let Wanted { text, domains, tags, limit } = wanted;
+            let EntryQuery { text, domains, tags, limit } = wanted;
             let acl = domains
                 .map_or_else(Acl::everything, |domains| Acl { read_domains: domains.to_vec(), ..Acl::everything() });
             let query = Query { text, domain: None, tags, acl: &acl };
@@ -33,19 +35,19 @@ impl KnowledgeStore for Objects {
         .boxed()
     }
 
-    fn list<'a>(&'a self, reader: Reader<'a>, page: Page<'a>) -> Answer<'a, Vec<Kept>> {
+    fn list<'a>(&'a self, reader: Reader<'a>, page: EntryPage<'a>) -> StoreAnswer<'a, Vec<EntryRecord>> {
         async move {
-            let Page { domain, limit, offset } = page;
+            let EntryPage { domain, limit, offset } = page;
             Ok(list(self.all(reader).await?, domain, &Acl::everything(), limit, offset))
         }
         .boxed()
     }
 
-    fn get<'a>(&'a self, reader: Reader<'a>, id: &'a Name) -> Answer<'a, Option<Kept>> {
+    fn get<'a>(&'a self, reader: Reader<'a>, id: &'a Name) -> StoreAnswer<'a, Option<EntryRecord>> {
         async move { Ok(find(&self.0.state(reader.consistency).await?, reader.caller, id)?) }.boxed()
     }
 
-    fn create<'a>(&'a self, writer: Writer<'a>, entry: &'a Entry, is_named: bool) -> Answer<'a, Kept> {
+    fn create<'a>(&'a self, writer: Writer<'a>, entry: &'a Entry, is_named: bool) -> StoreAnswer<'a, EntryRecord> {
         async move {
             let expect = if is_named { Expect::Any } else { Expect::Absent };
             match self.put(writer, entry, expect).await {
@@ -64,7 +66,7 @@ impl KnowledgeStore for Objects {
         .boxed()
     }
 
-    fn update<'a>(&'a self, writer: Writer<'a>, update: Update<'a>) -> Answer<'a, Kept> {
+    fn update<'a>(&'a self, writer: Writer<'a>, update: EntryUpdate<'a>) -> StoreAnswer<'a, EntryRecord> {
         async move {
             let expect = update.old.revision.map_or(Expect::Any, Expect::Revision);
             self.put(writer, update.new, expect).await?;
@@ -73,7 +75,7 @@ impl KnowledgeStore for Objects {
         .boxed()
     }
 
-    fn delete<'a>(&'a self, writer: Writer<'a>, id: &'a Name) -> Answer<'a, bool> {
+    fn delete<'a>(&'a self, writer: Writer<'a>, id: &'a Name) -> StoreAnswer<'a, bool> {
         let caller = writer.caller;
         async move { Ok(write::delete(&self.0, caller, write::key(caller, KIND, id.as_str())?).await?) }.boxed()
     }
@@ -81,7 +83,7 @@ impl KnowledgeStore for Objects {
 
 impl Objects {
     /// All entries of the caller's namespace, by domain and id.
-    async fn all(&self, reader: Reader<'_>) -> Result<Vec<Kept>, Error> {
+    async fn all(&self, reader: Reader<'_>) -> Result<Vec<EntryRecord>, Error> {
         let state = self.0.state(reader.consistency).await?;
         let mut all = all(&state, &reader.caller.namespace)?;
         all.sort_by(|a, b| (&a.entry.domain, &a.entry.id).cmp(&(&b.entry.domain, &b.entry.id)));
@@ -107,23 +109,23 @@ impl Objects {
         write::put(&self.0, writer.caller, &key, &spec, expect, "the entry", writer.job).await
     }
 
-    async fn read_back(&self, caller: &Caller, id: &Name) -> Result<Kept, Error> {
+    async fn read_back(&self, caller: &Caller, id: &Name) -> Result<EntryRecord, Error> {
         let state = self.0.state(Consistency::Linearizable).await?;
         // Somebody may have deleted it since.
         find(&state, caller, id)?.ok_or_else(|| crate::knowledge::unknown_entry(id.as_str()))
     }
 }
 
-fn all(state: &State, namespace: &Namespace) -> Result<Vec<Kept>, Error> {
+fn all(state: &State, namespace: &Namespace) -> Result<Vec<EntryRecord>, Error> {
     state.objects(namespace, &ObjectKind::new(KIND)?, None).map(read).collect()
 }
 
-fn find(state: &State, caller: &Caller, id: &Name) -> Result<Option<Kept>, Error> {
+fn find(state: &State, caller: &Caller, id: &Name) -> Result<Option<EntryRecord>, Error> {
     let Ok(key) = write::key(caller, KIND, id.as_str()) else { return Ok(None) };
     state.object(&key).map(read).transpose()
 }
 
-fn read(object: &Arc<Object>) -> Result<Kept, Error> {
+fn read(object: &Arc<Object>) -> Result<EntryRecord, Error> {
     let unreadable = |error| Error::internal("read an entry", &error);
     let spec = KnowledgeSpec::read(&object.spec).map_err(|error| Error::internal("read an entry", &error))?;
     let entry = Entry {
@@ -136,7 +138,7 @@ fn read(object: &Arc<Object>) -> Result<Kept, Error> {
         updated_at: iso(object.updated),
     };
     let author = object.by.as_str().to_owned();
-    Ok(Kept { entry, author, agent: spec.agent, job: spec.job, revision: Some(object.revision) })
+    Ok(EntryRecord { entry, author, agent: spec.agent, job: spec.job, revision: Some(object.revision) })
 }
 
 /// In ISO 8601, to the microsecond.

@@ -13,7 +13,7 @@ use futures::future::BoxFuture;
 use crate::{WriteKey, WritingJob};
 
 /// What a store answers, later.
-pub type Answer<'a, T> = BoxFuture<'a, Result<T, StoreError>>;
+pub type StoreAnswer<'a, T> = BoxFuture<'a, Result<T, StoreError>>;
 
 /// Why a store did not do it.
 #[derive(Debug, thiserror::Error)]
@@ -37,7 +37,7 @@ impl From<StoreError> for Error {
 
 /// What is known of a store outside of the cluster.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
+pub struct StorePlace {
     /// Where it is, for people, without credentials.
     pub name: String,
     /// Whether all controllers of a cluster reach the same one. A file belongs to one controller.
@@ -62,7 +62,7 @@ pub struct Writer<'a> {
 
 /// Which entries are wanted. A store returns those that match, in its order, and at most `limit`.
 #[derive(Debug, Clone, Copy)]
-pub struct Wanted<'a> {
+pub struct EntryQuery<'a> {
     /// Compared without case with the content and the tags; empty for all.
     pub text: &'a str,
     /// Only entries of these domains; none for all.
@@ -74,7 +74,7 @@ pub struct Wanted<'a> {
 
 /// A part of all entries, by domain and id.
 #[derive(Debug, Clone, Copy)]
-pub struct Page<'a> {
+pub struct EntryPage<'a> {
     pub domain: Option<&'a str>,
     pub limit: usize,
     pub offset: usize,
@@ -82,7 +82,7 @@ pub struct Page<'a> {
 
 /// An entry that a store has, and who wrote it as far as the store knows.
 #[derive(Debug, Clone)]
-pub struct Kept {
+pub struct EntryRecord {
     pub entry: Entry,
     /// The principal that wrote it last; empty if that is not known.
     pub author: String,
@@ -92,13 +92,13 @@ pub struct Kept {
     pub revision: Option<EventSeq>,
 }
 
-impl From<Entry> for Kept {
+impl From<Entry> for EntryRecord {
     fn from(entry: Entry) -> Self {
         Self { entry, author: String::new(), agent: None, job: None, revision: None }
     }
 }
 
-impl AsRef<Entry> for Kept {
+impl AsRef<Entry> for EntryRecord {
     fn as_ref(&self) -> &Entry {
         &self.entry
     }
@@ -106,9 +106,9 @@ impl AsRef<Entry> for Kept {
 
 /// A change of one entry.
 #[derive(Debug, Clone, Copy)]
-pub struct Update<'a> {
+pub struct EntryUpdate<'a> {
     /// As it was.
-    pub old: &'a Kept,
+    pub old: &'a EntryRecord,
     /// As it is to be.
     pub new: &'a Entry,
     /// What of it changes.
@@ -118,25 +118,25 @@ pub struct Update<'a> {
 /// A store of knowledge entries.
 pub trait KnowledgeStore: Send + Sync {
     /// None for the cluster itself.
-    fn place(&self) -> Option<&Place>;
-    fn search<'a>(&'a self, reader: Reader<'a>, wanted: Wanted<'a>) -> Answer<'a, Vec<Kept>>;
-    fn list<'a>(&'a self, reader: Reader<'a>, page: Page<'a>) -> Answer<'a, Vec<Kept>>;
-    fn get<'a>(&'a self, reader: Reader<'a>, id: &'a Name) -> Answer<'a, Option<Kept>>;
+    fn place(&self) -> Option<&StorePlace>;
+    fn search<'a>(&'a self, reader: Reader<'a>, wanted: EntryQuery<'a>) -> StoreAnswer<'a, Vec<EntryRecord>>;
+    fn list<'a>(&'a self, reader: Reader<'a>, page: EntryPage<'a>) -> StoreAnswer<'a, Vec<EntryRecord>>;
+    fn get<'a>(&'a self, reader: Reader<'a>, id: &'a Name) -> StoreAnswer<'a, Option<EntryRecord>>;
     /// Stores an entry. One with the same id is replaced if the id was given; otherwise it is a repeat of the same write.
-    fn create<'a>(&'a self, writer: Writer<'a>, entry: &'a Entry, is_named: bool) -> Answer<'a, Kept>;
+    fn create<'a>(&'a self, writer: Writer<'a>, entry: &'a Entry, is_named: bool) -> StoreAnswer<'a, EntryRecord>;
     /// Changes an entry. [`Error::ObjectChanged`] if another change came first.
-    fn update<'a>(&'a self, writer: Writer<'a>, update: Update<'a>) -> Answer<'a, Kept>;
+    fn update<'a>(&'a self, writer: Writer<'a>, update: EntryUpdate<'a>) -> StoreAnswer<'a, EntryRecord>;
     /// Deletes an entry; whether there was one.
-    fn delete<'a>(&'a self, writer: Writer<'a>, id: &'a Name) -> Answer<'a, bool>;
+    fn delete<'a>(&'a self, writer: Writer<'a>, id: &'a Name) -> StoreAnswer<'a, bool>;
 }
 
 /// A store of one memory outside of the cluster.
 pub trait MemoryStore: Send + Sync {
-    fn place(&self) -> &Place;
+    fn place(&self) -> &StorePlace;
     /// The text; empty if there is none.
-    fn read(&self) -> Answer<'_, String>;
+    fn read(&self) -> StoreAnswer<'_, String>;
     /// Appends a line, or replaces the text.
-    fn write<'a>(&'a self, text: &'a str, replaces: bool, key: WriteKey) -> Answer<'a, ()>;
+    fn write<'a>(&'a self, text: &'a str, replaces: bool, key: WriteKey) -> StoreAnswer<'a, ()>;
 }
 
 /// The stores outside of the cluster, which a controller is started with. They are those of the namespace `default`.

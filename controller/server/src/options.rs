@@ -3,6 +3,7 @@
 
 mod load;
 mod reference;
+mod row;
 mod table;
 mod value;
 
@@ -17,7 +18,8 @@ use atlas_types::Level;
 
 pub use load::{Loaded, OptionsError, command, load};
 pub use reference::reference;
-pub use table::{OPTIONS, OptionRow};
+pub use row::OptionRow;
+pub use table::OPTIONS;
 
 use atlas_gateway::{GatewayOptions, Token};
 

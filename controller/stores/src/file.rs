@@ -7,7 +7,8 @@ use atlas_env::{Env, chain};
 use atlas_knowledge::memory::File;
 use atlas_knowledge::{Acl, Entry, Folder, FolderError, Name, Query, list, search};
 use atlas_library::{
-    Answer, Kept, KnowledgeStore, MemoryStore, Page, Place, Reader, StoreError, Update, Wanted, WriteKey, Writer,
+    EntryPage, EntryQuery, EntryRecord, EntryUpdate, KnowledgeStore, MemoryStore, Reader, StoreAnswer, StoreError,
+    StorePlace, WriteKey, Writer,
 };
 use futures::future::FutureExt as _;
 
@@ -15,17 +16,17 @@ use futures::future::FutureExt as _;
 struct Single<T> {
     env: Env,
     value: Arc<Mutex<T>>,
-    place: Place,
+    place: StorePlace,
 }
 
 impl<T: Send + 'static> Single<T> {
     fn new(env: &Env, path: &Path, value: T) -> Self {
-        let place = Place { name: path.display().to_string(), is_shared: false };
+        let place = StorePlace { name: path.display().to_string(), is_shared: false };
         Self { env: env.clone(), value: Arc::new(Mutex::new(value)), place }
     }
 
     /// Works with it on a thread that may block.
-    fn with<R, E>(&self, work: impl FnOnce(&T) -> Result<R, E> + Send + 'static) -> Answer<'_, R>
+    fn with<R, E>(&self, work: impl FnOnce(&T) -> Result<R, E> + Send + 'static) -> StoreAnswer<'_, R>
     where
         R: Send + 'static,
         E: std::error::Error + Send + 'static,
@@ -52,15 +53,15 @@ impl FileMemory {
 }
 
 impl MemoryStore for FileMemory {
-    fn place(&self) -> &Place {
+    fn place(&self) -> &StorePlace {
         &self.0.place
     }
 
-    fn read(&self) -> Answer<'_, String> {
+    fn read(&self) -> StoreAnswer<'_, String> {
         self.0.with(File::read)
     }
 
-    fn write<'a>(&'a self, text: &'a str, replaces: bool, _: WriteKey) -> Answer<'a, ()> {
+    fn write<'a>(&'a self, text: &'a str, replaces: bool, _: WriteKey) -> StoreAnswer<'a, ()> {
         let text = text.to_owned();
         self.0.with(move |file| if replaces { file.write(&text) } else { file.append(&text) })
     }
@@ -74,19 +75,19 @@ impl FolderKnowledge {
         Self(Single::new(env, &path, Folder::new(path.clone())))
     }
 
-    fn put(&self, entry: &Entry) -> Answer<'_, Kept> {
+    fn put(&self, entry: &Entry) -> StoreAnswer<'_, EntryRecord> {
         let entry = entry.clone();
         self.0.with(move |folder| folder.put(&entry).map(|()| entry.into()))
     }
 }
 
 impl KnowledgeStore for FolderKnowledge {
-    fn place(&self) -> Option<&Place> {
+    fn place(&self) -> Option<&StorePlace> {
         Some(&self.0.place)
     }
 
-    fn search<'a>(&'a self, _: Reader<'a>, wanted: Wanted<'a>) -> Answer<'a, Vec<Kept>> {
-        let Wanted { text, domains, tags, limit } = wanted;
+    fn search<'a>(&'a self, _: Reader<'a>, wanted: EntryQuery<'a>) -> StoreAnswer<'a, Vec<EntryRecord>> {
+        let EntryQuery { text, domains, tags, limit } = wanted;
         let (text, tags) = (text.to_owned(), tags.to_vec());
         let everything = Acl::everything();
         let acl = match domains {
@@ -99,8 +100,8 @@ impl KnowledgeStore for FolderKnowledge {
         })
     }
 
-    fn list<'a>(&'a self, _: Reader<'a>, page: Page<'a>) -> Answer<'a, Vec<Kept>> {
-        let Page { domain, limit, offset } = page;
+    fn list<'a>(&'a self, _: Reader<'a>, page: EntryPage<'a>) -> StoreAnswer<'a, Vec<EntryRecord>> {
+        let EntryPage { domain, limit, offset } = page;
         let domain = domain.map(str::to_owned);
         self.0.with(move |folder| {
             let entries = folder.entries()?;
@@ -108,27 +109,27 @@ impl KnowledgeStore for FolderKnowledge {
         })
     }
 
-    fn get<'a>(&'a self, _: Reader<'a>, id: &'a Name) -> Answer<'a, Option<Kept>> {
+    fn get<'a>(&'a self, _: Reader<'a>, id: &'a Name) -> StoreAnswer<'a, Option<EntryRecord>> {
         let id = id.clone();
-        self.0.with(move |folder| Ok::<_, FolderError>(folder.get(id.as_str())?.map(Kept::from)))
+        self.0.with(move |folder| Ok::<_, FolderError>(folder.get(id.as_str())?.map(EntryRecord::from)))
     }
 
-    fn create<'a>(&'a self, _: Writer<'a>, entry: &'a Entry, _: bool) -> Answer<'a, Kept> {
+    fn create<'a>(&'a self, _: Writer<'a>, entry: &'a Entry, _: bool) -> StoreAnswer<'a, EntryRecord> {
         self.put(entry)
     }
 
-    fn update<'a>(&'a self, _: Writer<'a>, update: Update<'a>) -> Answer<'a, Kept> {
+    fn update<'a>(&'a self, _: Writer<'a>, update: EntryUpdate<'a>) -> StoreAnswer<'a, EntryRecord> {
         self.put(update.new)
     }
 
-    fn delete<'a>(&'a self, _: Writer<'a>, id: &'a Name) -> Answer<'a, bool> {
+    fn delete<'a>(&'a self, _: Writer<'a>, id: &'a Name) -> StoreAnswer<'a, bool> {
         let id = id.clone();
         self.0.with(move |folder| folder.remove(id.as_str()))
     }
 }
 
-fn kept(entries: Vec<Entry>) -> Vec<Kept> {
-    entries.into_iter().map(Kept::from).collect()
+fn kept(entries: Vec<Entry>) -> Vec<EntryRecord> {
+    entries.into_iter().map(EntryRecord::from).collect()
 }
 
 #[cfg(test)]

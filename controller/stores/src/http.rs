@@ -2,7 +2,8 @@
 
 use atlas_knowledge::{Entry, Name};
 use atlas_library::{
-    Answer, Kept, KnowledgeStore, MemoryStore, Page, Place, Reader, StoreError, Update, Wanted, WriteKey, Writer,
+    EntryPage, EntryQuery, EntryRecord, EntryUpdate, KnowledgeStore, MemoryStore, Reader, StoreAnswer, StoreError,
+    StorePlace, WriteKey, Writer,
 };
 use futures::future::FutureExt as _;
 use http::header::HeaderName;
@@ -25,11 +26,11 @@ impl HttpMemory {
 }
 
 impl MemoryStore for HttpMemory {
-    fn place(&self) -> &Place {
+    fn place(&self) -> &StorePlace {
         self.0.place()
     }
 
-    fn read(&self) -> Answer<'_, String> {
+    fn read(&self) -> StoreAnswer<'_, String> {
         let Self(site) = self;
         let read = async move {
             let bytes = site.whole(site.send(get(&[], Vec::new())).await?).await?;
@@ -38,7 +39,7 @@ impl MemoryStore for HttpMemory {
         site.within(read).boxed()
     }
 
-    fn write<'a>(&'a self, text: &'a str, replaces: bool, key: WriteKey) -> Answer<'a, ()> {
+    fn write<'a>(&'a self, text: &'a str, replaces: bool, key: WriteKey) -> StoreAnswer<'a, ()> {
         let Self(site) = self;
         let written = async move {
             let action = if replaces { "write" } else { "append" };
@@ -68,16 +69,16 @@ impl HttpKnowledge {
         serde_json::from_slice(&bytes).map(Some).map_err(|_| site.failed("its answer is not JSON"))
     }
 
-    async fn list(&self, path: &[&str], query: Vec<(&str, String)>) -> Result<Vec<Kept>, StoreError> {
+    async fn list(&self, path: &[&str], query: Vec<(&str, String)>) -> Result<Vec<EntryRecord>, StoreError> {
         let Self(site) = self;
         let answer = self.json(site.send(get(path, query)).await?).await?;
         // A server that finds nothing may say so by its status.
         let Some(answer) = answer else { return Ok(Vec::new()) };
         let entries = json::entries(&answer).ok_or_else(|| site.failed("its answer is no list of entries"))?;
-        Ok(entries.into_iter().map(Kept::from).collect())
+        Ok(entries.into_iter().map(EntryRecord::from).collect())
     }
 
-    async fn write(&self, sent: Sent<'_>, otherwise: &Entry) -> Result<Kept, StoreError> {
+    async fn write(&self, sent: Sent<'_>, otherwise: &Entry) -> Result<EntryRecord, StoreError> {
         let Self(site) = self;
         let answer = self.json(site.send(sent).await?).await?;
         let answer = answer.ok_or_else(|| site.failed("it answered 404"))?;
@@ -87,12 +88,12 @@ impl HttpKnowledge {
 }
 
 impl KnowledgeStore for HttpKnowledge {
-    fn place(&self) -> Option<&Place> {
+    fn place(&self) -> Option<&StorePlace> {
         Some(self.0.place())
     }
 
-    fn search<'a>(&'a self, _: Reader<'a>, wanted: Wanted<'a>) -> Answer<'a, Vec<Kept>> {
-        let Wanted { text, domains, tags, limit } = wanted;
+    fn search<'a>(&'a self, _: Reader<'a>, wanted: EntryQuery<'a>) -> StoreAnswer<'a, Vec<EntryRecord>> {
+        let EntryQuery { text, domains, tags, limit } = wanted;
         let query = move |domain: Option<&str>| {
             let mut query = vec![("q", text.to_owned()), ("limit", limit.min(LIMIT_MAX).to_string())];
             query.extend(domain.map(|domain| ("domain", domain.to_owned())));
@@ -114,14 +115,14 @@ impl KnowledgeStore for HttpKnowledge {
         self.0.within(searched).boxed()
     }
 
-    fn list<'a>(&'a self, _: Reader<'a>, page: Page<'a>) -> Answer<'a, Vec<Kept>> {
-        let Page { domain, limit, offset } = page;
+    fn list<'a>(&'a self, _: Reader<'a>, page: EntryPage<'a>) -> StoreAnswer<'a, Vec<EntryRecord>> {
+        let EntryPage { domain, limit, offset } = page;
         let mut query = vec![("limit", limit.to_string()), ("offset", offset.to_string())];
         query.extend(domain.filter(|domain| !domain.is_empty()).map(|domain| ("domain", domain.to_owned())));
         self.0.within(Self::list(self, &["entries"], query)).boxed()
     }
 
-    fn get<'a>(&'a self, _: Reader<'a>, id: &'a Name) -> Answer<'a, Option<Kept>> {
+    fn get<'a>(&'a self, _: Reader<'a>, id: &'a Name) -> StoreAnswer<'a, Option<EntryRecord>> {
         let Self(site) = self;
         let got = async move {
             let path = ["entries", id.as_str()];
@@ -135,7 +136,7 @@ impl KnowledgeStore for HttpKnowledge {
         site.within(got).boxed()
     }
 
-    fn create<'a>(&'a self, writer: Writer<'a>, entry: &'a Entry, _: bool) -> Answer<'a, Kept> {
+    fn create<'a>(&'a self, writer: Writer<'a>, entry: &'a Entry, _: bool) -> StoreAnswer<'a, EntryRecord> {
         let created = async move {
             let sent = change(Method::POST, &["entries"], &json::written(entry), writer.key);
             self.write(sent, entry).await
@@ -143,7 +144,7 @@ impl KnowledgeStore for HttpKnowledge {
         self.0.within(created).boxed()
     }
 
-    fn update<'a>(&'a self, writer: Writer<'a>, update: Update<'a>) -> Answer<'a, Kept> {
+    fn update<'a>(&'a self, writer: Writer<'a>, update: EntryUpdate<'a>) -> StoreAnswer<'a, EntryRecord> {
         let updated = async move {
             let path = ["entries", update.new.id.as_str()];
             let sent = change(Method::PATCH, &path, &Value::Object(json::change(update.change)), writer.key);
@@ -152,7 +153,7 @@ impl KnowledgeStore for HttpKnowledge {
         self.0.within(updated).boxed()
     }
 
-    fn delete<'a>(&'a self, writer: Writer<'a>, id: &'a Name) -> Answer<'a, bool> {
+    fn delete<'a>(&'a self, writer: Writer<'a>, id: &'a Name) -> StoreAnswer<'a, bool> {
         let Self(site) = self;
         let deleted = async move {
             let path = ["entries", id.as_str()];

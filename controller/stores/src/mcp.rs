@@ -6,7 +6,10 @@ use std::sync::{Mutex, PoisonError};
 
 use atlas_http::sse::Parser;
 use atlas_knowledge::{Entry, Name};
-use atlas_library::{Answer, Kept, KnowledgeStore, Page, Place, Reader, StoreError, Update, Wanted, Writer};
+use atlas_library::{
+    EntryPage, EntryQuery, EntryRecord, EntryUpdate, KnowledgeStore, Reader, StoreAnswer, StoreError, StorePlace,
+    Writer,
+};
 use futures::future::FutureExt as _;
 use http::header::{ACCEPT, CONTENT_TYPE, HeaderName};
 use http::{Method, StatusCode};
@@ -164,23 +167,23 @@ impl McpKnowledge {
         Err(self.site.failed("its answer ended without a result"))
     }
 
-    async fn list(&self, tool: &str, arguments: Value) -> Result<Vec<Kept>, StoreError> {
+    async fn list(&self, tool: &str, arguments: Value) -> Result<Vec<EntryRecord>, StoreError> {
         let result = self.call(tool, arguments).await?;
         if result.is_null() {
             return Ok(Vec::new());
         }
         let entries = json::entries(&result).ok_or_else(|| self.site.failed("its answer is no list of entries"))?;
-        Ok(entries.into_iter().map(Kept::from).collect())
+        Ok(entries.into_iter().map(EntryRecord::from).collect())
     }
 }
 
 impl KnowledgeStore for McpKnowledge {
-    fn place(&self) -> Option<&Place> {
+    fn place(&self) -> Option<&StorePlace> {
         Some(self.site.place())
     }
 
-    fn search<'a>(&'a self, _: Reader<'a>, wanted: Wanted<'a>) -> Answer<'a, Vec<Kept>> {
-        let Wanted { text, domains, tags, limit } = wanted;
+    fn search<'a>(&'a self, _: Reader<'a>, wanted: EntryQuery<'a>) -> StoreAnswer<'a, Vec<EntryRecord>> {
+        let EntryQuery { text, domains, tags, limit } = wanted;
         let arguments = move |domain: Option<&str>| {
             let mut arguments =
                 Map::from_iter([("query".to_owned(), json!(text)), ("limit".to_owned(), json!(limit.min(LIMIT_MAX)))]);
@@ -202,8 +205,8 @@ impl KnowledgeStore for McpKnowledge {
         self.site.within(searched).boxed()
     }
 
-    fn list<'a>(&'a self, _: Reader<'a>, page: Page<'a>) -> Answer<'a, Vec<Kept>> {
-        let Page { domain, limit, offset } = page;
+    fn list<'a>(&'a self, _: Reader<'a>, page: EntryPage<'a>) -> StoreAnswer<'a, Vec<EntryRecord>> {
+        let EntryPage { domain, limit, offset } = page;
         let mut arguments = json!({"limit": limit, "offset": offset});
         if let Some(domain) = domain.filter(|domain| !domain.is_empty()) {
             arguments["domain"] = json!(domain);
@@ -211,15 +214,15 @@ impl KnowledgeStore for McpKnowledge {
         self.site.within(Self::list(self, "knowledge_list", arguments)).boxed()
     }
 
-    fn get<'a>(&'a self, _: Reader<'a>, id: &'a Name) -> Answer<'a, Option<Kept>> {
+    fn get<'a>(&'a self, _: Reader<'a>, id: &'a Name) -> StoreAnswer<'a, Option<EntryRecord>> {
         let got = async move {
             let result = self.call("knowledge_get", json!({"entry_id": id.as_str()})).await?;
-            Ok(json::entry(&result).map(Kept::from))
+            Ok(json::entry(&result).map(EntryRecord::from))
         };
         self.site.within(got).boxed()
     }
 
-    fn create<'a>(&'a self, _: Writer<'a>, entry: &'a Entry, _: bool) -> Answer<'a, Kept> {
+    fn create<'a>(&'a self, _: Writer<'a>, entry: &'a Entry, _: bool) -> StoreAnswer<'a, EntryRecord> {
         let created = async move {
             let result = self.call("knowledge_create", json!({"entry": json::written(entry)})).await?;
             Ok(json::entry(&result).unwrap_or_else(|| entry.clone()).into())
@@ -227,7 +230,7 @@ impl KnowledgeStore for McpKnowledge {
         self.site.within(created).boxed()
     }
 
-    fn update<'a>(&'a self, _: Writer<'a>, update: Update<'a>) -> Answer<'a, Kept> {
+    fn update<'a>(&'a self, _: Writer<'a>, update: EntryUpdate<'a>) -> StoreAnswer<'a, EntryRecord> {
         let updated = async move {
             let mut arguments = json::change(update.change);
             arguments.insert("entry_id".to_owned(), json!(update.new.id.as_str()));
@@ -237,7 +240,7 @@ impl KnowledgeStore for McpKnowledge {
         self.site.within(updated).boxed()
     }
 
-    fn delete<'a>(&'a self, _: Writer<'a>, id: &'a Name) -> Answer<'a, bool> {
+    fn delete<'a>(&'a self, _: Writer<'a>, id: &'a Name) -> StoreAnswer<'a, bool> {
         let deleted = async move {
             let result = self.call("knowledge_delete", json!({"entry_id": id.as_str()})).await?;
             let said = result.get("deleted").or_else(|| result.get("result")).unwrap_or(&result);

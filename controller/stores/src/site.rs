@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use atlas_env::{Env, chain};
 use atlas_http::{Connector, Proxy, Secret, Trust, TrustError, USER_AGENT, body, limited, pool};
-use atlas_library::{Place, StoreError};
+use atlas_library::{StoreError, StorePlace};
 use bytes::Bytes;
 use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderName, HeaderValue};
 use http::{HeaderMap, Method, Request, Response, StatusCode};
@@ -50,7 +50,7 @@ pub(crate) struct Site {
     client: Client<Connector, Full<Bytes>>,
     url: Url,
     authorization: Option<HeaderValue>,
-    place: Place,
+    place: StorePlace,
 }
 
 /// What is sent.
@@ -96,11 +96,11 @@ impl Site {
         }
         let connector = Connector::new(env, &Proxy::Direct, &trust);
         let connector = connector.map_err(|error| SiteError::Tls(chain(&*error)))?;
-        let place = Place { name, is_shared: true };
+        let place = StorePlace { name, is_shared: true };
         Ok(Self { env: env.clone(), client: pool(connector, IDLE_TIMEOUT), url, authorization, place })
     }
 
-    pub(crate) fn place(&self) -> &Place {
+    pub(crate) fn place(&self) -> &StorePlace {
         &self.place
     }
 

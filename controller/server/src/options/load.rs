@@ -12,7 +12,8 @@ use clap::{Arg, ArgAction, ArgMatches, Command};
 use toml::de::{DeTable, DeValue};
 
 use super::Auth;
-use super::table::{OPTIONS, OptionRow};
+use super::row::OptionRow;
+use super::table::OPTIONS;
 use super::value::{Form, address, agents, duration, size};
 use super::{Mode, Options};
 use crate::rules::Rules;

@@ -1,36 +1,7 @@
 //! The table of options: name, form, default and sentence together. The reference page and the commented file come from it.
 
+use super::row::{OptionRow, row, unset};
 use super::value::Form;
-
-/// One option.
-#[derive(Debug, Clone, Copy)]
-pub struct OptionRow {
-    /// The dotted key as in the file: `http.listen`.
-    pub key: &'static str,
-    /// Its flag without the leading dashes.
-    pub flag: &'static str,
-    /// Its environment variable.
-    pub variable: &'static str,
-    /// The form of its value.
-    pub form: Form,
-    /// The default as text; empty for none.
-    pub default: &'static str,
-    /// The version that introduced it.
-    pub since: &'static str,
-    /// The description for the documentation.
-    pub doc: &'static str,
-}
-
-const fn row(
-    key: &'static str,
-    flag: &'static str,
-    variable: &'static str,
-    form: Form,
-    default: &'static str,
-    doc: &'static str,
-) -> OptionRow {
-    OptionRow { key, flag, variable, form, default, since: "0.1.0", doc }
-}
 
 /// All options of the controller.
 pub const OPTIONS: &[OptionRow] = &[
@@ -306,68 +277,60 @@ pub const OPTIONS: &[OptionRow] = &[
         "",
         "File with the keys that seal secrets, 32 bytes in base64 per line; the first one seals. Not in the data directory, and the same on all controllers.",
     ),
-    row(
+    unset(
         "memory.file",
         "memory-file",
         "ATLAS_MEMORY_FILE",
         Form::Text,
-        "",
         "File with the shared memory of the namespace `default`, for a cluster of one controller. Without a file and a URL, the cluster keeps it.",
     ),
-    row(
+    unset(
         "memory.url",
         "memory-url",
         "ATLAS_MEMORY_URL",
         Form::Text,
-        "",
         "Server that keeps the shared memory of the namespace `default`: `GET` is the text, `POST` changes it.",
     ),
-    row(
+    unset(
         "memory.token",
         "memory-token",
         "ATLAS_MEMORY_TOKEN",
         Form::Secret,
-        "",
         "Bearer token for the server of `memory.url`.",
     ),
-    row(
+    unset(
         "knowledge.folder",
         "knowledge-folder",
         "ATLAS_KNOWLEDGE_FOLDER",
         Form::Text,
-        "",
         "Folder with the knowledge of the namespace `default`, `DOMAIN/ID.md`, for a cluster of one controller. Without a folder and a URL, the cluster keeps it.",
     ),
-    row(
+    unset(
         "knowledge.url",
         "knowledge-url",
         "ATLAS_KNOWLEDGE_URL",
         Form::Text,
-        "",
         "Server that keeps the knowledge of the namespace `default`, by the HTTP protocol of Atlas for Python.",
     ),
-    row(
+    unset(
         "knowledge.mcp-url",
         "knowledge-mcp-url",
         "ATLAS_KNOWLEDGE_MCP_URL",
         Form::Text,
-        "",
         "Server that keeps the knowledge of the namespace `default`, by tools over MCP, with streamable HTTP.",
     ),
-    row(
+    unset(
         "knowledge.token",
         "knowledge-token",
         "ATLAS_KNOWLEDGE_TOKEN",
         Form::Secret,
-        "",
         "Bearer token for the server of `knowledge.url` or `knowledge.mcp-url`.",
     ),
-    row(
+    unset(
         "knowledge.policy",
         "knowledge-policy",
         "ATLAS_KNOWLEDGE_POLICY",
         Form::Text,
-        "",
         "YAML file with `protected_domains`: agents write these domains only if their contracts name them, in all namespaces. Give all controllers the same.",
     ),
     row(
