@@ -1,7 +1,7 @@
 //! What agents know together: shared memory and knowledge entries (compatibility §22, §23).
 //!
 //! Both are kept as objects ([ADR 83](../../../docs/adr/0083-shared-memory.md)), unless the controller was started with another
-//! [store](Stores) for those of the namespace `default` ([ADR 84](../../../docs/adr/0084-other-stores.md)). A [memory](memory) is one text for
+//! [store](Stores) for those of the namespace `default` ([ADR 84](../../../docs/adr/0084-other-stores.md)). A [memory] is one text for
 //! all that use its scope; as objects, each append is an object of its own, so that appends never disturb each other and a repeated one is
 //! found. A [knowledge entry](knowledge) is one object. The rules are those of `atlas-knowledge`; who may call is decided before: by the row of
 //! an operation, or by the contract of an agent.
