@@ -166,6 +166,8 @@ mod research;
 #[cfg(test)]
 mod rolling;
 #[cfg(test)]
+mod searches;
+#[cfg(test)]
 mod sessions;
 #[cfg(test)]
 mod shared_memory;

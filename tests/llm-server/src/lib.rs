@@ -6,6 +6,7 @@ pub mod downstream;
 pub mod guarded;
 pub mod issuer;
 pub mod people;
+pub mod searches;
 mod stream;
 mod thread;
 
