@@ -44,7 +44,6 @@ impl Task {
     }
 
     /// Whether it is a conversation. Requests of others are serialised with their task.
-    #[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde calls")]
     pub fn is_chat(&self) -> bool {
         *self == Self::Chat
     }

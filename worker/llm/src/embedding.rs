@@ -13,7 +13,7 @@ use serde_json::{Map, Value, json};
 
 use crate::openai::{Access, known};
 use crate::whole::Whole;
-use crate::{Decoder, EncodeError, Endpoint, Parts, Protocol, cohere, gemini, openai, percent};
+use crate::{Decoder, EncodeError, Endpoint, Parts, Protocol, cohere, gemini, percent};
 
 pub(crate) use read::List;
 
@@ -207,6 +207,6 @@ pub(crate) fn base<'a>(endpoint: &'a Endpoint, usual: &'a str) -> &'a str {
 fn sign(access: &Access, is_google: bool, parts: &mut Parts) -> Result<(), EncodeError> {
     match access {
         Access::Bearer { key, .. } if is_google => parts.secret_header("x-goog-api-key", key.expose()),
-        access => openai::Access::sign(access, parts),
+        access => access.sign(parts),
     }
 }

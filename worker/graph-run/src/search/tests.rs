@@ -186,11 +186,15 @@ async fn only_chunks_that_changed_are_embedded_again() {
         EmbedQuery aa"#]],
     )
     .await;
-    // So is the vector of the question, if all others are kept.
+    // A question with a vector of another length is refused as well, and all is made again.
     models.dimensions = 4;
-    check(&folder, &settings(true, false), "aa", &mut models, &expect![""]).await;
+    check(&folder, &settings(true, false), "aa", &mut models, &expect![[r#"
+        the embedding model "letters" gave vectors of 2 and of 4 dimensions, so it has changed; the kept vectors of these documents are removed here, and the next run embeds all of them
+        EmbedQuery aa"#]]).await;
     models.dimensions = 2;
-    check(&folder, &settings(true, false), "aa", &mut models, &expect![""]).await;
+    models.calls.clear();
+    let again = search(&Env::system(), folder.path(), &settings(true, false), "aa", &mut models).await;
+    assert_eq!((again.expect("found").sources, models.calls.len()), (vec!["one.txt".to_owned()], 3));
     // The model gives other vectors now: nothing is mixed, and the next run makes all again.
     models.dimensions = 3;
     fs::write(folder.path().join("two.txt"), "aaaa cat").expect("a file");
