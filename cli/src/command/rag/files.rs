@@ -44,7 +44,9 @@ pub(super) fn find(names: &[&String]) -> Result<Found, Failure> {
             let before = found.files.len();
             let paths =
                 glob::glob(name).map_err(|error| Failure::usage(format!("\"{name}\" is no pattern: {error}")))?;
-            for path in paths.flatten().filter(|path| path.is_file() && !is_hidden(path)) {
+            let fixed = fixed_part(name);
+            let is_meant = |path: &PathBuf| path.is_file() && !is_hidden(path) && !is_behind_link(path, &fixed);
+            for path in paths.flatten().filter(is_meant) {
                 found.files.insert(path);
                 check_count(&found)?;
             }
@@ -90,6 +92,19 @@ fn check_count(found: &Found) -> Result<(), Failure> {
         return Ok(());
     }
     Err(Failure::usage(format!("there are more than {FILES_MAX} files; add them in parts")))
+}
+
+/// The folder of a pattern in front of its first part that is no name.
+fn fixed_part(pattern: &str) -> PathBuf {
+    let is_name = |part: &Component<'_>| !part.as_os_str().to_string_lossy().contains(['*', '?', '[']);
+    let parts = Path::new(pattern).components().filter(|part| *part != Component::CurDir);
+    parts.take_while(is_name).collect()
+}
+
+/// Whether a link to a folder leads to a file below a folder: it may lead back.
+fn is_behind_link(path: &Path, folder: &Path) -> bool {
+    let mut below = path.ancestors().skip(1).take_while(|above| above.starts_with(folder) && *above != folder);
+    below.any(Path::is_symlink)
 }
 
 fn is_hidden(path: &Path) -> bool {
