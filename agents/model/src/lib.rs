@@ -38,6 +38,6 @@ pub use spec::{
     Patch, PatchBody, Provider, Purpose, Retry, SCOPES_MAX, SpecError, TokenBody, VALUE_BYTES_MAX, check_headers,
     login_secret,
 };
-pub use task::{NumbersError, Task};
+pub use task::{ModelTask, NumbersError};
 pub use url::{URL_BYTES_MAX, check_url};
 pub use usage::Usage;

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::{Messages, Task};
+use crate::{Messages, ModelTask};
 
 /// One request to a model.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -11,8 +11,8 @@ pub struct Request {
     /// The id that the provider knows the model by.
     pub model: String,
     /// What the model is asked to do.
-    #[serde(default, skip_serializing_if = "Task::is_chat")]
-    pub task: Task,
+    #[serde(default, skip_serializing_if = "ModelTask::is_chat")]
+    pub task: ModelTask,
     /// Sent only if it is not empty.
     #[serde(default)]
     pub system: String,

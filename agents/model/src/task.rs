@@ -21,7 +21,7 @@ pub const TEXTS_MAX: usize = 2_048;
 /// What a model is asked to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Task {
+pub enum ModelTask {
     /// Answer messages.
     #[default]
     Chat,
@@ -33,7 +33,7 @@ pub enum Task {
     Rank,
 }
 
-impl Task {
+impl ModelTask {
     /// What a model must be for.
     pub fn purpose(self) -> Purpose {
         match self {
@@ -101,7 +101,7 @@ pub enum NumbersError {
 
 impl Request {
     /// A request for the vectors of texts: those that are searched, or questions.
-    pub fn embed(task: Task, texts: impl IntoIterator<Item = String>) -> Self {
+    pub fn embed(task: ModelTask, texts: impl IntoIterator<Item = String>) -> Self {
         let parts = texts.into_iter().map(|text| Part::Text { text }).collect();
         let messages = vec![Message { role: Role::User, parts }].into();
         Self { task, messages, max_tokens: Some(0), ..Self::default() }
@@ -109,7 +109,7 @@ impl Request {
 
     /// A request for how well each text answers a question.
     pub fn rank(question: &str, texts: impl IntoIterator<Item = String>) -> Self {
-        Self { system: question.to_owned(), ..Self::embed(Task::Rank, texts) }
+        Self { system: question.to_owned(), ..Self::embed(ModelTask::Rank, texts) }
     }
 
     /// The texts of a request that is no conversation.

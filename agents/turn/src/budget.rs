@@ -1,6 +1,6 @@
 //! Whether the next call fits into what is left of a budget.
 
-use atlas_model::{Answer, NanoDollars, Part, Prices, Request, Task, Usage};
+use atlas_model::{Answer, ModelTask, NanoDollars, Part, Prices, Request, Usage};
 
 use crate::Settings;
 
@@ -51,7 +51,7 @@ pub fn used(settings: &Settings, request: impl FnOnce() -> Request, answer: &Ans
         usage.input = estimate(&request);
     }
     // Vectors and scores are no tokens.
-    if usage.output == 0 && request.task == Task::Chat {
+    if usage.output == 0 && request.task == ModelTask::Chat {
         usage.output = answer.parts.iter().map(tokens).sum();
     }
     CountedUsage { usage, estimated: usage != answer.usage }

@@ -10,7 +10,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use atlas_documents::{Chunk, Matches, Search, VectorCache, VectorKey};
 use atlas_env::Env;
-use atlas_model::{Answer, CallError, CallErrorKind, Request, Task};
+use atlas_model::{Answer, CallError, CallErrorKind, ModelTask, Request};
 
 /// Chunks of one call, if the search does not say.
 const BATCH_DEFAULT: u64 = 100;
@@ -145,7 +145,7 @@ async fn embedded(
     let planned: Vec<(VectorKey, &str)> = planned.iter().filter_map(|name| texts.get(name).copied()).collect();
     let mut known = kept.clone();
     for batch in planned.chunks(settings.batch(&embedder)) {
-        let request = Request::embed(Task::EmbedDocuments, batch.iter().map(|(_, text)| (*text).to_owned()));
+        let request = Request::embed(ModelTask::EmbedDocuments, batch.iter().map(|(_, text)| (*text).to_owned()));
         let answer = models.call(model, request).await.map_err(&failed)?;
         let vectors = answer.vectors(batch.len()).map_err(|error| failed(unusable(&error)))?;
         let made: Vec<(VectorKey, Vec<f32>)> = batch.iter().map(|(key, _)| *key).zip(vectors).collect();
@@ -231,7 +231,7 @@ async fn found(
 /// The vector of a question.
 async fn question(model: &str, asked: &str, models: &mut dyn SearchModels) -> Result<Vec<f32>, String> {
     let failed = failed("embedding model", model);
-    let request = Request::embed(Task::EmbedQuery, [asked.to_owned()]);
+    let request = Request::embed(ModelTask::EmbedQuery, [asked.to_owned()]);
     let answer = models.call(model, request).await.map_err(&failed)?;
     let vectors = answer.vectors(1).map_err(|error| failed(unusable(&error)))?;
     vectors.into_iter().next().ok_or_else(|| failed(CallError::new(CallErrorKind::Answer, "there is no vector")))

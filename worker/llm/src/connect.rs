@@ -17,11 +17,11 @@ use crate::auth::{Auth, LoginTokens};
 use crate::bedrock::{self, Bedrock};
 use crate::client::{Backend, Http, READ_TIMEOUT, Target};
 use crate::cohere::Cohere;
-use crate::embedding::{Dialect as Embeds, Embedding};
+use crate::embedding::{Dialect as Embeds, EmbeddingProtocol};
 use crate::gemini::Gemini;
 use crate::ollama::{self, Ollama};
 use crate::openai::{AZURE_API_VERSION, Access, Chat, Responses, known};
-use crate::reranking::{Dialect as Ranks, Reranking};
+use crate::reranking::{Dialect as Ranks, RerankingProtocol};
 use crate::scripted::Script;
 use crate::vertex::VertexAi;
 use crate::vertex::adc::{Adc, AdcError};
@@ -186,7 +186,7 @@ impl Connect<'_> {
             other => return Err(no_such_work(other, "embeddings", "azure, cohere, gemini, ollama and openai")),
         };
         let dimensions = self.dimensions()?;
-        Ok((Arc::new(Embedding { dialect, access, dimensions }), base_url))
+        Ok((Arc::new(EmbeddingProtocol { dialect, access, dimensions }), base_url))
     }
 
     /// The protocol and the address of a reranker.
@@ -203,7 +203,7 @@ impl Connect<'_> {
             Provider::Cohere => (Ranks::Cohere, self.spec.base_url.clone().unwrap_or_default()),
             other => return Err(no_such_work(other, "rerankers", "cohere and openai")),
         };
-        Ok((Arc::new(Reranking { dialect, access: self.access(key)? }), base_url))
+        Ok((Arc::new(RerankingProtocol { dialect, access: self.access(key)? }), base_url))
     }
 
     fn dimensions(&self) -> Result<Option<u32>, ConnectError> {

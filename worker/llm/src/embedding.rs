@@ -7,7 +7,7 @@ mod read;
 mod tests;
 
 use atlas_model::task::TEXTS_MAX;
-use atlas_model::{ModelSpec, Provider, Request, Task};
+use atlas_model::{ModelSpec, ModelTask, Provider, Request};
 use http::HeaderMap;
 use serde_json::{Map, Value, json};
 
@@ -54,7 +54,7 @@ impl Dialect {
 
 /// The protocol.
 #[derive(Debug, Clone)]
-pub struct Embedding {
+pub struct EmbeddingProtocol {
     pub dialect: Dialect,
     pub access: Access,
     /// The length of vectors, for models that have several. None: what the provider sends by default.
@@ -70,7 +70,7 @@ pub fn texts_max(spec: &ModelSpec) -> usize {
     }
 }
 
-impl Protocol for Embedding {
+impl Protocol for EmbeddingProtocol {
     fn encode(&self, endpoint: &Endpoint, request: &Request) -> Result<Parts, EncodeError> {
         let texts = texts(request)?;
         let mut parts = Parts::post(self.url(endpoint, &request.model), &self.body(request, &texts)?);
@@ -99,7 +99,7 @@ impl Protocol for Embedding {
     }
 }
 
-impl Embedding {
+impl EmbeddingProtocol {
     fn url(&self, endpoint: &Endpoint, model: &str) -> String {
         match (self.dialect, &self.access) {
             (Dialect::Openai, Access::Azure { api_version, .. }) => endpoint.url(&format!(
@@ -117,7 +117,7 @@ impl Embedding {
     }
 
     fn body(&self, request: &Request, texts: &[&str]) -> Result<Value, EncodeError> {
-        let is_query = request.task == Task::EmbedQuery;
+        let is_query = request.task == ModelTask::EmbedQuery;
         let mut body = Map::new();
         let mut set = |name: &str, value: Value| drop(body.insert(name.to_owned(), value));
         if self.dialect != Dialect::Gemini {
@@ -182,7 +182,7 @@ fn has_tasks(model: &str) -> bool {
 
 /// The texts of a request for vectors.
 fn texts(request: &Request) -> Result<Vec<&str>, EncodeError> {
-    if !matches!(request.task, Task::EmbedDocuments | Task::EmbedQuery) {
+    if !matches!(request.task, ModelTask::EmbedDocuments | ModelTask::EmbedQuery) {
         return Err(EncodeError::Unsupported { provider: "an embedding model", feature: "other work".to_owned() });
     }
     bounded(request.texts())

@@ -3,7 +3,7 @@
 #[cfg(test)]
 mod tests;
 
-use atlas_model::{Answer, CallError, Request, Task, Usage};
+use atlas_model::{Answer, CallError, ModelTask, Request, Usage};
 use http::HeaderMap;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -33,14 +33,14 @@ impl Dialect {
 
 /// The protocol.
 #[derive(Debug, Clone)]
-pub struct Reranking {
+pub struct RerankingProtocol {
     pub dialect: Dialect,
     pub access: Access,
 }
 
-impl Protocol for Reranking {
+impl Protocol for RerankingProtocol {
     fn encode(&self, endpoint: &Endpoint, request: &Request) -> Result<Parts, EncodeError> {
-        if request.task != Task::Rank {
+        if request.task != ModelTask::Rank {
             return Err(EncodeError::Unsupported { provider: "a reranker", feature: "other work".to_owned() });
         }
         let texts = bounded(request.texts())?;

@@ -34,8 +34,8 @@ impl SearchModels for Letters {
         self.calls.push(format!("{:?} {}", request.task, texts.join("|")));
         let usage = Usage::default();
         let answer = match request.task {
-            Task::Rank if self.broken => return Err(CallError::new(CallErrorKind::Provider, "down")),
-            Task::Rank => {
+            ModelTask::Rank if self.broken => return Err(CallError::new(CallErrorKind::Provider, "down")),
+            ModelTask::Rank => {
                 let scores: Vec<f32> = texts.iter().map(|text| text.len() as f32).collect();
                 Answer::of_scores(model, &scores, texts.len(), usage)
             }
@@ -88,6 +88,7 @@ async fn check(
     models.calls.clear();
     let found = search(&Env::system(), folder.path(), settings, query, models).await;
     let found = found.map_or_else(|why| why, |found| found.sources.join(", "));
+    let found = if found.is_empty() { "nothing" } else { &found };
     expected.assert_eq(&format!("{found}\n{}", models.calls.join("\n")));
 }
 
@@ -102,7 +103,7 @@ async fn vectors_find_what_no_word_of_the_query_names() {
         "bbb",
         &mut letters(),
         &expect![[r#"
-
+        nothing
     "#]],
     )
     .await;
@@ -209,6 +210,7 @@ async fn only_chunks_that_changed_are_embedded_again() {
         &expect![[r#"
         one.txt
         EmbedDocuments aaaa fish|x fish swim now
+        EmbedDocuments aaaa cat
         EmbedQuery aa"#]],
     )
     .await;
@@ -223,7 +225,7 @@ async fn what_cannot_be_searched_calls_no_model() {
         " \n",
         &mut letters(),
         &expect![[r#"
-
+        nothing
     "#]],
     )
     .await;

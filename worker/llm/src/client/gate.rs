@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use atlas_env::Clock;
-use atlas_model::{Answer, CallError, Message, Part, Request, Role, Task, estimate};
+use atlas_model::{Answer, CallError, Message, ModelTask, Part, Request, Role, estimate};
 use futures::future::BoxFuture;
 
 use super::Target;
@@ -45,7 +45,7 @@ pub(super) fn used(request: &Request, answer: &Answer) -> u64 {
     let message = || Message { role: Role::Assistant, parts: answer.parts.clone() };
     let text = || input(&Request { messages: vec![message()].into(), ..Request::default() });
     // Vectors and scores are no tokens.
-    let is_counted = usage.output > 0 || request.task != Task::Chat;
+    let is_counted = usage.output > 0 || request.task != ModelTask::Chat;
     read.saturating_add(if is_counted { usage.output } else { text() })
 }
 

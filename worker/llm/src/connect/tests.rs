@@ -1,4 +1,4 @@
-use atlas_model::{Message, Request, Task};
+use atlas_model::{Message, ModelTask, Request};
 use expect_test::{Expect, expect};
 use serde_json::{Value, json};
 
@@ -15,9 +15,9 @@ fn connect(spec: &Value) -> Result<Target, ConnectError> {
 fn check(spec: &Value, expected: &Expect) {
     let model = spec["name"].as_str().unwrap_or_default().to_owned();
     let task = match spec["type"].as_str() {
-        Some("embedding") => Task::EmbedQuery,
-        Some("reranker") => Task::Rank,
-        _ => Task::Chat,
+        Some("embedding") => ModelTask::EmbedQuery,
+        Some("reranker") => ModelTask::Rank,
+        _ => ModelTask::Chat,
     };
     let request = Request { model, task, messages: vec![Message::user("Hi")].into(), ..Request::default() };
     let shown = match connect(spec) {

@@ -8,17 +8,17 @@ use crate::testing::compact::{decode, request_text};
 const ALL: [Dialect; 6] =
     [Dialect::Openai, Dialect::Voyage, Dialect::Jina, Dialect::Cohere, Dialect::Gemini, Dialect::Ollama];
 
-fn protocol(dialect: Dialect) -> Embedding {
+fn protocol(dialect: Dialect) -> EmbeddingProtocol {
     let access = Access::Bearer { key: Secret::from("canary"), organization: None };
-    Embedding { dialect, access, dimensions: Some(2) }
+    EmbeddingProtocol { dialect, access, dimensions: Some(2) }
 }
 
-fn asked(task: Task) -> Request {
+fn asked(task: ModelTask) -> Request {
     let texts = ["one".to_owned(), "two".to_owned()];
     Request { model: "m-1".to_owned(), ..Request::embed(task, texts) }
 }
 
-fn check_request(dialect: Dialect, task: Task, expected: &Expect) {
+fn check_request(dialect: Dialect, task: ModelTask, expected: &Expect) {
     let endpoint = Endpoint { base_url: "https://e.test/v1".to_owned(), headers: Vec::new() };
     let parts = protocol(dialect).encode(&endpoint, &asked(task)).expect("encodes");
     expected.assert_eq(&request_text(&parts));
@@ -26,7 +26,7 @@ fn check_request(dialect: Dialect, task: Task, expected: &Expect) {
 
 /// Shows the vectors of an answer and its tokens, or the error.
 fn check_answer(dialect: Dialect, body: &str, expected: &Expect) {
-    let decoder = || protocol(dialect).decoder(&asked(Task::EmbedDocuments), &HeaderMap::new());
+    let decoder = || protocol(dialect).decoder(&asked(ModelTask::EmbedDocuments), &HeaderMap::new());
     let (events, error) = decode(decoder(), body.as_bytes(), 1 << 20);
     assert_eq!(decode(decoder(), body.as_bytes(), 3), (events.clone(), error.clone()), "a split changes nothing");
     let shown = match (events.first(), error) {
@@ -43,7 +43,7 @@ fn check_answer(dialect: Dialect, body: &str, expected: &Expect) {
 fn requests_for_vectors() {
     check_request(
         Dialect::Openai,
-        Task::EmbedDocuments,
+        ModelTask::EmbedDocuments,
         &expect![[r#"
             POST https://e.test/v1/embeddings
             content-type: "application/json"
@@ -56,7 +56,7 @@ fn requests_for_vectors() {
     );
     check_request(
         Dialect::Voyage,
-        Task::EmbedQuery,
+        ModelTask::EmbedQuery,
         &expect![[r#"
             POST https://e.test/v1/embeddings
             content-type: "application/json"
@@ -71,7 +71,7 @@ fn requests_for_vectors() {
     );
     check_request(
         Dialect::Jina,
-        Task::EmbedQuery,
+        ModelTask::EmbedQuery,
         &expect![[r#"
             POST https://e.test/v1/embeddings
             content-type: "application/json"
@@ -85,7 +85,7 @@ fn requests_for_vectors() {
     );
     check_request(
         Dialect::Cohere,
-        Task::EmbedDocuments,
+        ModelTask::EmbedDocuments,
         &expect![[r#"
             POST https://e.test/v1/embed
             content-type: "application/json"
@@ -102,7 +102,7 @@ fn requests_for_vectors() {
     );
     check_request(
         Dialect::Gemini,
-        Task::EmbedDocuments,
+        ModelTask::EmbedDocuments,
         &expect![[r#"
             POST https://e.test/v1/models/m-1:batchEmbedContents
             content-type: "application/json"
@@ -113,7 +113,7 @@ fn requests_for_vectors() {
     );
     check_request(
         Dialect::Ollama,
-        Task::EmbedDocuments,
+        ModelTask::EmbedDocuments,
         &expect![[r#"
             POST https://e.test/v1/api/embed
             content-type: "application/json"
@@ -129,7 +129,7 @@ fn requests_for_vectors() {
 
 #[test]
 fn older_models_of_jina_have_no_tasks() {
-    let request = Request { model: "jina-embeddings-v2-base-en".to_owned(), ..asked(Task::EmbedQuery) };
+    let request = Request { model: "jina-embeddings-v2-base-en".to_owned(), ..asked(ModelTask::EmbedQuery) };
     let parts = protocol(Dialect::Jina).encode(&Endpoint::default(), &request).expect("encodes");
     assert!(!request_text(&parts).contains("retrieval"), "{parts:?}");
 }
@@ -140,8 +140,8 @@ fn other_work_and_no_texts_are_not_sent() {
         protocol(Dialect::Openai).encode(&Endpoint::default(), request).expect_err("refused").to_string()
     };
     assert_eq!(refused(&Request::default()), "an embedding model does not support other work");
-    assert_eq!(refused(&Request::embed(Task::EmbedQuery, [])), "a request is not valid: it has no texts");
-    let many = Request::embed(Task::EmbedQuery, vec!["x".to_owned(); 2_049]);
+    assert_eq!(refused(&Request::embed(ModelTask::EmbedQuery, [])), "a request is not valid: it has no texts");
+    let many = Request::embed(ModelTask::EmbedQuery, vec!["x".to_owned(); 2_049]);
     assert_eq!(refused(&many), "a request is not valid: it has 2049 texts, more than 2048");
 }
 
@@ -232,7 +232,7 @@ fn answers_that_no_search_can_use() {
     check("<html>", &expect!["answer: the answer has no vectors (expected value at line 1 column 1): <html>"]);
     let long = format!(r#"{{"data": [{{"embedding": [{}1]}}]}}"#, "1,".repeat(20_000));
     let (_, error) = decode(
-        protocol(Dialect::Openai).decoder(&asked(Task::EmbedQuery), &HeaderMap::new()),
+        protocol(Dialect::Openai).decoder(&asked(ModelTask::EmbedQuery), &HeaderMap::new()),
         long.as_bytes(),
         1 << 20,
     );
@@ -240,7 +240,7 @@ fn answers_that_no_search_can_use() {
     assert!(text.contains("a vector has more than 16384 dimensions"), "{text}");
     let many = format!(r#"{{"data": [{}{{"embedding": [1]}}]}}"#, r#"{"embedding": [1]},"#.repeat(3_000));
     let (_, error) = decode(
-        protocol(Dialect::Openai).decoder(&asked(Task::EmbedQuery), &HeaderMap::new()),
+        protocol(Dialect::Openai).decoder(&asked(ModelTask::EmbedQuery), &HeaderMap::new()),
         many.as_bytes(),
         1 << 20,
     );
@@ -252,7 +252,7 @@ proptest! {
     /// Whatever a server sends is an answer or an error.
     #[test]
     fn no_answer_ends_the_program(body in prop::collection::vec(any::<u8>(), 0..200), place in 0..ALL.len()) {
-        let decoder = protocol(ALL[place]).decoder(&asked(Task::EmbedDocuments), &HeaderMap::new());
+        let decoder = protocol(ALL[place]).decoder(&asked(ModelTask::EmbedDocuments), &HeaderMap::new());
         decode(decoder, &body, 7);
     }
 

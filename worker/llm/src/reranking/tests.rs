@@ -5,8 +5,8 @@ use super::*;
 use crate::Secret;
 use crate::testing::compact::{decode, request_text};
 
-fn protocol(dialect: Dialect) -> Reranking {
-    Reranking { dialect, access: Access::Bearer { key: Secret::from("canary"), organization: None } }
+fn protocol(dialect: Dialect) -> RerankingProtocol {
+    RerankingProtocol { dialect, access: Access::Bearer { key: Secret::from("canary"), organization: None } }
 }
 
 fn asked() -> Request {
