@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use atlas_retrieval::{Chunk, ChunkSize, Index, Question, VectorError, Vectors, chunks};
+use atlas_retrieval::{Chunk, ChunkSize, Index, Query, VectorError, Vectors, chunks};
 
 use crate::files::{DocumentError, files, read};
 
@@ -108,6 +108,6 @@ pub fn hits(
     };
     let vectors = Vectors::from_rows(rows.first().map_or(0, Vec::len), rows)?;
     let index = Index::with_vectors(chunks, vectors)?;
-    let hits = index.search(&Question { vector, ..Question::new(words, most) })?;
+    let hits = index.search(&Query { vector, ..Query::new(words, most) })?;
     Ok(hits.iter().filter_map(|hit| index.chunk(hit.chunk).cloned()).collect())
 }

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use crate::{Chunk, Digest, Document, Hit, Index, Question, Segment, SegmentError, VectorError, Vectors};
+use crate::{Chunk, Digest, Hit, Index, Query, Segment, SegmentError, SourceDocument, VectorError, Vectors};
 
 /// The documents of segments, without those that were removed.
 #[derive(Debug, Clone)]
 pub struct Base {
-    documents: Vec<Document>,
+    documents: Vec<SourceDocument>,
     /// For each chunk of the index, the number of its document.
     owners: Vec<u32>,
     index: Index,
@@ -43,33 +43,33 @@ impl Base {
     }
 
     /// The documents, without those that were removed.
-    pub fn documents(&self) -> &[Document] {
+    pub fn documents(&self) -> &[SourceDocument] {
         &self.documents
     }
 
     /// The document of a chunk.
-    pub fn document(&self, chunk: u32) -> Option<&Document> {
+    pub fn document(&self, chunk: u32) -> Option<&SourceDocument> {
         self.documents.get(*self.owners.get(chunk as usize)? as usize)
     }
 
     /// Searches the documents that the caller may read. The rule is asked once for each document, whether it fits or not.
     pub fn search(
         &self,
-        question: &Question<'_>,
-        may_read: &dyn Fn(&Document) -> bool,
+        question: &Query<'_>,
+        may_read: &dyn Fn(&SourceDocument) -> bool,
     ) -> Result<Vec<Hit>, VectorError> {
         let readable: Vec<bool> = self.documents.iter().map(may_read).collect();
         let is_readable = |chunk: u32| {
             let owner = self.owners.get(chunk as usize).and_then(|owner| readable.get(*owner as usize));
             owner.copied().unwrap_or(false) && question.is_readable.is_none_or(|may_read| may_read(chunk))
         };
-        self.index.search(&Question { is_readable: Some(&is_readable), ..*question })
+        self.index.search(&Query { is_readable: Some(&is_readable), ..*question })
     }
 }
 
 #[derive(Default)]
 struct Parts {
-    documents: Vec<Document>,
+    documents: Vec<SourceDocument>,
     owners: Vec<u32>,
     chunks: Vec<Chunk>,
 }
@@ -117,7 +117,7 @@ mod tests {
             let texts: Vec<String> = texts.iter().map(|text| (*text).to_owned()).collect();
             let rows: Vec<Vec<f32>> =
                 texts.iter().map(|text| vec![text.len() as f32; dimension.unwrap_or_default()]).collect();
-            let document = Document { digest, source: (*source).to_owned(), metadata };
+            let document = SourceDocument { digest, source: (*source).to_owned(), metadata };
             segment.add(document, texts, dimension.map(|_| rows.as_slice())).expect("fits");
         }
         segment
@@ -133,8 +133,9 @@ mod tests {
     fn check(removed: &[(&str, &str)], team: &str, expected: &Expect) {
         let removed = removed.iter().map(|(source, content)| Digest::of(source, content.as_bytes())).collect();
         let base = Base::new(two(), &removed).expect("one model");
-        let may_read = |document: &Document| team.is_empty() || document.metadata.get("team") == Some(&json!(team));
-        let question = Question { vector: Some(&[1.0, 1.0]), ..Question::new("moon", 9) };
+        let may_read =
+            |document: &SourceDocument| team.is_empty() || document.metadata.get("team") == Some(&json!(team));
+        let question = Query { vector: Some(&[1.0, 1.0]), ..Query::new("moon", 9) };
         let hits = base.search(&question, &may_read).expect("it fits");
         let line = |hit: &Hit| {
             let (document, chunk) = (base.document(hit.chunk), base.index().chunk(hit.chunk));

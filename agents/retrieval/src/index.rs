@@ -6,7 +6,7 @@ use crate::{Chunk, Fusion, VectorError, Vectors};
 
 /// A search.
 #[derive(Clone, Copy)]
-pub struct Question<'a> {
+pub struct Query<'a> {
     pub text: &'a str,
     /// The embedding of the text, by the model that made those of the chunks.
     pub vector: Option<&'a [f32]>,
@@ -18,7 +18,7 @@ pub struct Question<'a> {
     pub fusion: Fusion,
 }
 
-impl<'a> Question<'a> {
+impl<'a> Query<'a> {
     /// A search by words alone, in all chunks.
     pub fn new(text: &'a str, top: usize) -> Self {
         Self { text, vector: None, top, is_readable: None, fusion: Fusion::default() }
@@ -99,26 +99,26 @@ impl Index {
     /// The best chunks for a question by its words, the best first, at most `top`. Chunks that share no word with it are no hits; among
     /// equals, the one that was added first is first.
     pub fn search_words(&self, text: &str, top: usize) -> Vec<&Chunk> {
-        let hits = self.find(&Question::new(text, top), None, &|_| true);
+        let hits = self.find(&Query::new(text, top), None, &|_| true);
         hits.iter().filter_map(|hit| self.chunk(hit.chunk)).collect()
     }
 
     /// The best chunks for a question, the best first. By words, chunks that share none with it are no hits; by vectors, those whose
     /// cosine is not positive. Fails if the question has a vector that does not fit those of the chunks.
-    pub fn search(&self, question: &Question<'_>) -> Result<Vec<Hit>, VectorError> {
+    pub fn search(&self, question: &Query<'_>) -> Result<Vec<Hit>, VectorError> {
         let Some(may_read) = question.is_readable else { return self.among(question, &|_| true) };
         // Asked once for each chunk, whatever it answers.
         let readable: Vec<bool> = (0_u32..).take(self.chunks.len()).map(may_read).collect();
         self.among(question, &|chunk| readable.get(chunk as usize).copied().unwrap_or(false))
     }
 
-    fn among(&self, question: &Question<'_>, is_readable: &impl Fn(u32) -> bool) -> Result<Vec<Hit>, VectorError> {
+    fn among(&self, question: &Query<'_>, is_readable: &impl Fn(u32) -> bool) -> Result<Vec<Hit>, VectorError> {
         let Some(vector) = question.vector else { return Ok(self.find(question, None, is_readable)) };
         let cosines = self.vectors.as_ref().ok_or(VectorError::NoVectors)?.cosines(vector, is_readable)?;
         Ok(self.find(question, Some(&cosines), is_readable))
     }
 
-    fn find(&self, question: &Question<'_>, cosines: Option<&[f64]>, is_readable: &impl Fn(u32) -> bool) -> Vec<Hit> {
+    fn find(&self, question: &Query<'_>, cosines: Option<&[f64]>, is_readable: &impl Fn(u32) -> bool) -> Vec<Hit> {
         let words = self.postings.scores(question.text, is_readable);
         Scored { words: &words, cosines, is_readable }.best(question.fusion, question.top)
     }

@@ -11,7 +11,7 @@
 //! a search takes depends on all chunks: there is no graph of neighbours.
 //!
 //! ```
-//! use atlas_retrieval::{ChunkSize, Index, Question, Vectors, chunks};
+//! use atlas_retrieval::{ChunkSize, Index, Query, Vectors, chunks};
 //!
 //! let cut = ChunkSize { size: 40, overlap: 0 };
 //! let tides = chunks("tides.md", "The moon causes the tides.\n\nThe sun helps.", cut);
@@ -20,7 +20,7 @@
 //!
 //! let vectors = Vectors::from_rows(2, [[0.9, 0.1], [0.2, 1.0]])?;
 //! let index = Index::with_vectors(tides, vectors)?;
-//! let question = Question { vector: Some(&[0.1, 0.9]), ..Question::new("daylight", 1) };
+//! let question = Query { vector: Some(&[0.1, 0.9]), ..Query::new("daylight", 1) };
 //! let hits = index.search(&question)?;
 //! assert_eq!(hits[0].chunk, 1);
 //! assert!(hits[0].by_words.is_none());
@@ -42,6 +42,6 @@ pub use base::Base;
 pub use chunk::{Chunk, ChunkSize, chunks};
 pub use evaluate::{Evaluation, evaluate};
 pub use fusion::Fusion;
-pub use index::{Hit, Index, Question, Rank};
-pub use segment::{Digest, Document, Segment, SegmentError};
+pub use index::{Hit, Index, Query, Rank};
+pub use segment::{Digest, Segment, SegmentError, SourceDocument};
 pub use vectors::{VectorError, VectorOf, Vectors};

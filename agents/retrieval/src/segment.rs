@@ -43,7 +43,7 @@ impl fmt::Display for Digest {
 
 /// A document of a segment.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Document {
+pub struct SourceDocument {
     pub digest: Digest,
     /// Its path or address, at most 4 KiB.
     pub source: String,
@@ -93,7 +93,7 @@ fn made(dimension: Option<usize>) -> String {
 /// Documents in chunks, with a vector for each chunk or for none.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Segment {
-    pub(crate) documents: Vec<Document>,
+    pub(crate) documents: Vec<SourceDocument>,
     /// For each chunk, the number of its document; never less than that of the chunk before.
     pub(crate) owners: Vec<u32>,
     pub(crate) texts: Vec<String>,
@@ -113,7 +113,7 @@ impl Segment {
     /// belongs into the next segment.
     pub fn add(
         &mut self,
-        document: Document,
+        document: SourceDocument,
         texts: Vec<String>,
         vectors: Option<&[Vec<f32>]>,
     ) -> Result<(), SegmentError> {
@@ -168,7 +168,7 @@ impl Segment {
     }
 
     /// Its documents, in the order in which they were added.
-    pub fn documents(&self) -> &[Document] {
+    pub fn documents(&self) -> &[SourceDocument] {
         &self.documents
     }
 

@@ -154,6 +154,13 @@ mod tests {
         assert!(words(&"x".repeat(10_000)).concat().len() <= WORD_BYTES_MAX);
     }
 
+    #[test]
+    fn long_runs_take_no_square_of_time() {
+        for part in ["a.", "aB", "_", "é'", "x\u{301}"] {
+            assert!(words(&part.repeat(1 << 17)).len() <= 1 << 18, "{part}");
+        }
+    }
+
     proptest! {
         #[test]
         fn any_text_has_bounded_words(text in any::<String>()) {

@@ -3,7 +3,7 @@
 use atlas_api::types::{DocumentHit, DocumentQuery, FoundDocuments, HitRank};
 use atlas_desk::{Caller, Consistency, Error};
 use atlas_objects::BaseSpec;
-use atlas_retrieval::{Hit, Question, Rank};
+use atlas_retrieval::{Hit, Query, Rank};
 use serde_json::{Map, Value};
 
 use crate::Bases;
@@ -65,7 +65,7 @@ fn found(base: String, loaded: &Loaded, query: &DocumentQuery, top: usize) -> Re
         let place = loaded.row(chunk).map(|(place, _)| place);
         place.and_then(|place| searched.get(place)).copied().unwrap_or(false)
     };
-    let question = Question { is_readable: Some(&is_readable), ..Question::new(&query.query, top) };
+    let question = Query { is_readable: Some(&is_readable), ..Query::new(&query.query, top) };
     let hits = loaded.index.search(&question).map_err(|error| Error::internal("search a base", &error))?;
     Ok(FoundDocuments {
         base,

@@ -38,7 +38,7 @@ fn equals_keep_their_order() {
     check(&["same text", "same text", "other"], "text", 9, &["0", "1"]);
 }
 
-fn check_hybrid(question: &Question<'_>, expected: &Expect) {
+fn check_hybrid(question: &Query<'_>, expected: &Expect) {
     let texts = ["moon and tides", "moon phases", "sun and wind", "bread"];
     let rows: [&[f32]; 4] = [&[1.0, 0.1], &[0.2, 1.0], &[1.0, 0.0], &[-1.0, 0.0]];
     let vectors = Vectors::from_rows(2, rows).expect("directions");
@@ -59,7 +59,7 @@ fn check_hybrid(question: &Question<'_>, expected: &Expect) {
 #[test]
 fn words_and_vectors_are_fused() {
     let vector: &[f32] = &[1.0, 0.0];
-    let question = Question { vector: Some(vector), ..Question::new("moon", 9) };
+    let question = Query { vector: Some(vector), ..Query::new("moon", 9) };
     check_hybrid(
         &question,
         &expect![[r#"
@@ -69,7 +69,7 @@ fn words_and_vectors_are_fused() {
     "#]],
     );
     check_hybrid(
-        &Question { fusion: Fusion::RANKS, ..question },
+        &Query { fusion: Fusion::RANKS, ..question },
         &expect![[r#"
         0 0.109 words 1. 0.651 vector 2. 0.995
         1 0.104 words 2. 0.651 vector 3. 0.193
@@ -77,13 +77,13 @@ fn words_and_vectors_are_fused() {
     "#]],
     );
     check_hybrid(
-        &Question { top: 1, fusion: Fusion::RANKS, ..question },
+        &Query { top: 1, fusion: Fusion::RANKS, ..question },
         &expect![[r#"
         2 0.375 words - vector 1. 1.000
     "#]],
     );
     check_hybrid(
-        &Question { text: "whale", ..question },
+        &Query { text: "whale", ..question },
         &expect![[r#"
         2 0.500 words - vector 1. 1.000
         0 0.496 words - vector 2. 0.995
@@ -91,7 +91,7 @@ fn words_and_vectors_are_fused() {
     "#]],
     );
     check_hybrid(
-        &Question::new("moon", 9),
+        &Query::new("moon", 9),
         &expect![[r#"
         0 0.651 words 1. 0.651 vector -
         1 0.651 words 2. 0.651 vector -
@@ -99,26 +99,26 @@ fn words_and_vectors_are_fused() {
     );
     let hidden = |chunk: u32| chunk != 0;
     check_hybrid(
-        &Question { is_readable: Some(&hidden), ..question },
+        &Query { is_readable: Some(&hidden), ..question },
         &expect![[r#"
         1 1.069 words 1. 0.900 vector 2. 0.193
         2 0.500 words - vector 1. 1.000
     "#]],
     );
-    check_hybrid(&Question { is_readable: Some(&|_| false), ..question }, &expect![""]);
+    check_hybrid(&Query { is_readable: Some(&|_| false), ..question }, &expect![""]);
 }
 
 #[test]
 fn vectors_that_do_not_fit_are_refused() {
     check_hybrid(
-        &Question { vector: Some(&[1.0]), ..Question::new("moon", 9) },
+        &Query { vector: Some(&[1.0]), ..Query::new("moon", 9) },
         &expect!["the vector of the question has 1 numbers instead of 2; another model made it"],
     );
     check_hybrid(
-        &Question { vector: Some(&[0.0, f32::NAN]), ..Question::new("moon", 9) },
+        &Query { vector: Some(&[0.0, f32::NAN]), ..Query::new("moon", 9) },
         &expect!["the vector of the question: number 1 is NaN"],
     );
-    let question = Question { vector: Some(&[1.0]), ..Question::new("moon", 9) };
+    let question = Query { vector: Some(&[1.0]), ..Query::new("moon", 9) };
     assert_eq!(index(&["moon"]).search(&question), Err(VectorError::NoVectors));
     let vectors = Vectors::from_rows(1, [[1.0_f32]]).expect("a direction");
     let error = Index::with_vectors(chunks(&["a", "b"]), vectors).map(|index| index.len());
@@ -148,8 +148,8 @@ proptest! {
         let readable: Vec<_> = rows.iter().filter(|(_, _, readable)| *readable).collect();
         let numbers: Vec<u32> = (0_u32..).zip(&rows).filter(|(_, (_, _, readable))| *readable).map(|(number, _)| number).collect();
         let may_read = |chunk: u32| rows[chunk as usize].2;
-        let question = Question { vector, fusion, ..Question::new(&text, top) };
-        let found = index_of(&all).search(&Question { is_readable: Some(&may_read), ..question }).expect("it fits");
+        let question = Query { vector, fusion, ..Query::new(&text, top) };
+        let found = index_of(&all).search(&Query { is_readable: Some(&may_read), ..question }).expect("it fits");
         let mut wanted = index_of(&readable).search(&question).expect("it fits");
         wanted.iter_mut().for_each(|hit| hit.chunk = numbers[hit.chunk as usize]);
         prop_assert_eq!(found, wanted);
@@ -158,7 +158,7 @@ proptest! {
     #[test]
     fn hits_are_ordered_and_bounded(rows in rows(), text in "[a-e ]{0,10}", top in 0_usize..25) {
         let all: Vec<_> = rows.iter().collect();
-        let question = Question { vector: Some(&[1.0, 0.5, -0.2]), ..Question::new(&text, top) };
+        let question = Query { vector: Some(&[1.0, 0.5, -0.2]), ..Query::new(&text, top) };
         let hits = index_of(&all).search(&question).expect("it fits");
         prop_assert!(hits.len() <= top);
         prop_assert!(hits.windows(2).all(|pair| pair[0].score >= pair[1].score));
@@ -174,9 +174,9 @@ proptest! {
     fn fewer_hits_are_the_first_of_more(rows in rows(), text in "[a-e ]{0,10}", top in 0_usize..25) {
         let all: Vec<_> = rows.iter().collect();
         let index = index_of(&all);
-        let question = Question { vector: Some(&[1.0, 0.5, -0.2]), ..Question::new(&text, 25) };
+        let question = Query { vector: Some(&[1.0, 0.5, -0.2]), ..Query::new(&text, 25) };
         let mut more = index.search(&question).expect("it fits");
         more.truncate(top);
-        prop_assert_eq!(index.search(&Question { top, ..question }).expect("it fits"), more);
+        prop_assert_eq!(index.search(&Query { top, ..question }).expect("it fits"), more);
     }
 }

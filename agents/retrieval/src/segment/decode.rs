@@ -4,8 +4,8 @@ use serde_json::{Map, Value};
 
 use super::encode::{FRAME_BYTES, MAGIC, VERSION, chunk_bytes, document_bytes};
 use super::{
-    BYTES_MAX, CHUNKS_MAX, DOCUMENTS_MAX, Digest, Document, METADATA_BYTES_MAX, SOURCE_BYTES_MAX, Segment,
-    SegmentError, TEXT_BYTES_MAX,
+    BYTES_MAX, CHUNKS_MAX, DOCUMENTS_MAX, Digest, METADATA_BYTES_MAX, SOURCE_BYTES_MAX, Segment, SegmentError,
+    SourceDocument, TEXT_BYTES_MAX,
 };
 use crate::Vectors;
 
@@ -74,13 +74,13 @@ impl<'a> Reader<'a> {
         Ok(segment)
     }
 
-    fn document(&mut self) -> Result<Document, SegmentError> {
+    fn document(&mut self) -> Result<SourceDocument, SegmentError> {
         let digest = self.take(32, "it ends")?.try_into().map_err(|_| self.damaged("it ends"))?;
         let source = self.text(SOURCE_BYTES_MAX, "a source too long")?;
         let metadata = self.text(METADATA_BYTES_MAX, "metadata too long")?;
         let metadata: Map<String, Value> =
             serde_json::from_str(&metadata).map_err(|_| self.damaged("metadata that are no JSON object"))?;
-        Ok(Document { digest: Digest(digest), source, metadata })
+        Ok(SourceDocument { digest: Digest(digest), source, metadata })
     }
 
     fn vectors(&mut self, vectors: &mut Vectors, rows: usize) -> Result<(), SegmentError> {

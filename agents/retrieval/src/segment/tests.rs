@@ -4,9 +4,9 @@ use serde_json::json;
 
 use super::*;
 
-fn document(source: &str, metadata: &Value) -> Document {
+fn document(source: &str, metadata: &Value) -> SourceDocument {
     let metadata = metadata.as_object().cloned().unwrap_or_default();
-    Document { digest: Digest::of(source, b"content"), source: source.to_owned(), metadata }
+    SourceDocument { digest: Digest::of(source, b"content"), source: source.to_owned(), metadata }
 }
 
 fn texts(texts: &[&str]) -> Vec<String> {
@@ -45,7 +45,7 @@ fn a_segment_is_read_as_it_was_written() {
     assert_eq!(Segment::decode(&empty.encode()).expect("whole"), empty);
 }
 
-fn check_add(document: &Document, texts: Vec<String>, vectors: Option<&[Vec<f32>]>, expected: &Expect) {
+fn check_add(document: &SourceDocument, texts: Vec<String>, vectors: Option<&[Vec<f32>]>, expected: &Expect) {
     let mut segment = segment();
     let result = segment.add(document.clone(), texts, vectors);
     assert_eq!(segment, self::segment(), "nothing has changed");

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use atlas_env::Env;
-use atlas_retrieval::{Base, Chunk, ChunkSize, Digest, Document, Index, Question, Segment, Vectors, chunks};
+use atlas_retrieval::{Base, Chunk, ChunkSize, Digest, Index, Query, Segment, SourceDocument, Vectors, chunks};
 use serde_json::Map;
 
 use crate::figures::Row;
@@ -57,7 +57,7 @@ pub(super) fn run(env: &Env) -> Result<Vec<Row>> {
     let words = searches(env, &mut random, &index, "retrieval_words", false, None)?;
     let hybrid = searches(env, &mut random, &index, "retrieval_hybrid", true, None)?;
     let p99 = hybrid.p99_us.context("a tail")? / 1000.0;
-    let half = |chunk: u32| chunk % 2 == 0;
+    let half = |chunk: u32| chunk.is_multiple_of(2);
     let rights = searches(env, &mut random, &index, "retrieval_hybrid_half_readable", true, Some(&half))?;
     let mut rows = vec![
         Row::amount("retrieval_build", CHUNKS as f64 / took.as_secs_f64(), "chunks/s").value_against("2000/s", BUILD),
@@ -85,7 +85,7 @@ fn searches(
     for _ in 0..QUESTIONS {
         let (text, vector) = (random.text(QUESTION_WORDS), random.vector());
         let vector = by_vector.then_some(vector.as_slice());
-        let question = Question { vector, is_readable, ..Question::new(&text, TOP) };
+        let question = Query { vector, is_readable, ..Query::new(&text, TOP) };
         let begun = env.clock.monotonic();
         hits += black_box(index.search(&question)?).len();
         latencies.push(env.clock.monotonic() - begun);
@@ -104,7 +104,7 @@ fn opened(env: &Env, random: &mut Random) -> Result<Vec<Row>> {
         let rows: Vec<Vec<f32>> = texts.iter().map(|_| random.vector()).collect();
         let source = format!("notes-{}.md", segment.documents().len());
         let digest = Digest::of(&source, text.as_bytes());
-        segment.add(Document { digest, source, metadata: Map::new() }, texts, Some(&rows))?;
+        segment.add(SourceDocument { digest, source, metadata: Map::new() }, texts, Some(&rows))?;
     }
     let (bytes, chunks) = (segment.encode(), segment.chunks());
     let begun = env.clock.monotonic();

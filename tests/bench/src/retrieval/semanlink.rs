@@ -10,7 +10,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, ensure};
-use atlas_retrieval::{Chunk, ChunkSize, Evaluation, Fusion, Index, Question, Vectors, chunks, evaluate};
+use atlas_retrieval::{Chunk, ChunkSize, Evaluation, Fusion, Index, Query, Vectors, chunks, evaluate};
 use serde_json::Value;
 
 use crate::figures::Row;
@@ -114,7 +114,7 @@ impl Judged {
         for (number, text) in self.questions.iter().enumerate() {
             let vector = vectors.and_then(|vectors| vectors.get(number)).map(Vec::as_slice);
             let text = if by_words { text } else { "" };
-            let hits = index.search(&Question { vector, fusion, ..Question::new(text, TOP) })?;
+            let hits = index.search(&Query { vector, fusion, ..Query::new(text, TOP) })?;
             let documents = hits.iter().filter_map(|hit| index.chunk(hit.chunk)?.source.parse().ok());
             answers.insert(number, documents.collect::<Vec<usize>>());
         }
