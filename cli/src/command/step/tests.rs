@@ -248,3 +248,14 @@ fn a_step_is_one_thing() {
         assert!(Command::try_parse_from(all).is_err(), "{words:?}");
     }
 }
+
+/// What a step prints would be the output of the job.
+#[test]
+fn examples_take_what_steps_print() {
+    let page = include_str!("../../../../docs/agents/exec.md");
+    let steps: Vec<&str> = page.lines().filter(|line| line.starts_with("atlasctl step ")).collect();
+    assert!(!steps.is_empty(), "the page has an example");
+    for line in steps {
+        assert!(line.contains(" --sleep ") || line.contains(" --until ") || line.contains(">/dev/null"), "{line}");
+    }
+}
