@@ -54,7 +54,7 @@ export class BadSettings extends AtlasError {}
 /** The deadline of a wait has passed. The job goes on: `jobId` can be waited for again. */
 export class WaitTimeout extends AtlasError {
   constructor(jobId, seconds) {
-    super(`${jobId} has not ended within ${seconds} s; it goes on`, { retryable: true });
+    super(`${jobId} has not ended within ${Math.round(seconds * 10) / 10} s; it goes on`, { retryable: true });
     this.jobId = jobId;
   }
 }

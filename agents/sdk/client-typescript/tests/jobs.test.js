@@ -151,6 +151,12 @@ test("events come in any pieces", () => {
   }
 });
 
+test("the deadline of a wait is told in few digits", () => {
+  const told = (seconds) => new atlas.WaitTimeout("job-1", seconds).message;
+  assert.equal(told(0.9926807030000049), "job-1 has not ended within 1 s; it goes on");
+  assert.equal(told(2.5), "job-1 has not ended within 2.5 s; it goes on");
+});
+
 test("an event is bounded", () => {
   const bytes = (text) => new TextEncoder().encode(text);
   const short = new Parser(100);

@@ -103,7 +103,7 @@ class WaitTimeout(AtlasError):
     """The deadline of a wait has passed. The job goes on: `job_id` can be waited for again."""
 
     def __init__(self, job_id: str, seconds: float) -> None:
-        super().__init__(f"{job_id} has not ended within {seconds:g} s; it goes on", retryable=True)
+        super().__init__(f"{job_id} has not ended within {round(seconds, 1):g} s; it goes on", retryable=True)
         self.job_id = job_id
 
 
