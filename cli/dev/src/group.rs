@@ -59,6 +59,8 @@ pub struct ExitedProcess {
     pub name: String,
     /// Its exit status or signal: `exit 1`, `signal 9`.
     pub how: String,
+    /// Whether a signal ended it.
+    pub killed: bool,
 }
 
 /// What a controller needs to join the cluster.
@@ -176,7 +178,7 @@ impl Group {
                 if let Ok(Some(status)) = self.running[at].child.try_wait() {
                     let Running { name, .. } = self.running.remove(at);
                     self.tell();
-                    return ExitedProcess { name, how: how(status) };
+                    return ExitedProcess { name, how: how(status), killed: status.code().is_none() };
                 }
             }
             self.env.clock.sleep(Duration::from_millis(50)).await;

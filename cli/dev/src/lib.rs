@@ -23,6 +23,6 @@ pub use cluster::{Cluster, DevStartError, Options, runtime};
 pub use data::{DataDir, DataError};
 pub use group::{ChildError, ExitedProcess, Group, Joining, Process, processes};
 pub use member::{ControllerOptions, Member, left_alone};
-pub use nearby::controllers_with;
+pub use nearby::{Nearby, cluster_with};
 pub use port::{PortError, Ports};
 pub use settings::{DevSettings, SettingsError};

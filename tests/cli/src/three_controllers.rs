@@ -83,6 +83,30 @@ fn the_end_of_the_quorum_is_told_and_a_start_brings_it_back() {
     assert_eq!(dev.interrupt(), Some(0));
 }
 
+#[test]
+fn the_only_controller_of_a_cluster_comes_back() {
+    let folder = tempfile::tempdir().expect("a folder");
+    write_agent(&folder.path().join("agents"), &HELLO);
+    let dev = Dev::start(folder.path(), ["--workers", "2", "--agents", "./agents", "--data-dir", "data"]);
+    let mut session = Session::new("The only controller", folder.path(), Some(dev.server()));
+    session.run("atlasctl dev kill c1 --data-dir data");
+    session.run("atlasctl dev start w1");
+    session.run("atlasctl dev start c1");
+    session.run("atlasctl run hello name=Ada");
+    session.quiet("atlasctl dev kill c1");
+    let down = session.quiet("atlasctl job list 2>&1");
+    assert!(down.contains("start it again: atlasctl dev start c1"), "{down}");
+    session.run("atlasctl dev start c1 --data-dir data");
+    session.run("atlasctl dev kill w2 --data-dir data");
+    expect_file!["../transcripts/only-controller.txt"].assert_eq(&session.page());
+    assert_eq!(dev.interrupt(), Some(0));
+    // Its addresses were stored with its data, and another port is taken all the same.
+    let again = Dev::start(folder.path(), ["--workers", "2", "--agents", "./agents", "--data-dir", "data"]);
+    let mut session = Session::new("", folder.path(), Some(again.server()));
+    assert!(session.quiet("atlasctl run hello name=Ada").contains("Hello, Ada"));
+    assert_eq!(again.interrupt(), Some(0));
+}
+
 fn session_of<'a>(folder: &'a tempfile::TempDir, list: &'a str) -> Session<'a> {
     Session::new("", folder.path(), Some(list))
 }

@@ -3,7 +3,7 @@
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 
-use atlas_dev::ControllerAddresses;
+use atlas_dev::{ControllerAddresses, Nearby};
 
 use crate::client::Client;
 use crate::context::Context;
@@ -27,8 +27,8 @@ pub(super) async fn client(context: &Context, folder: &Folder) -> Result<Client,
     let client = context.client()?;
     let answered = client.get(&["api", "version"], &[]).await;
     let unreachable = answered.err().is_some_and(|failure| failure.code.as_deref() == Some("E4002"));
-    match others(context).filter(|_| unreachable) {
-        Some(cluster) => Client::new(&list(&cluster)),
+    match nearby(context).filter(|_| unreachable) {
+        Some(cluster) => Client::new(&list(&cluster.controllers)),
         None => Ok(client),
     }
 }
@@ -49,17 +49,33 @@ pub(crate) fn explain(context: &Context, failure: Failure) -> Failure {
     if failure.code.as_deref() != Some("E4002") {
         return failure;
     }
-    match others(context) {
-        Some(cluster) => {
-            failure.with_next(format!("use the other controllers as well: export ATLAS_SERVER={}", list(&cluster)))
-        }
+    match nearby(context) {
+        Some(cluster) => failure.with_next(next(&cluster)),
         None => failure,
     }
 }
 
-/// The controllers of the development cluster to which the only named address belongs.
-fn others(context: &Context) -> Option<Vec<ControllerAddresses>> {
-    atlas_dev::controllers_with(address(&context.server().ok()?.0)?)
+/// How to go on when one controller of a cluster does not answer.
+fn next(cluster: &Nearby) -> String {
+    match &cluster.controllers[..] {
+        [only] => format!("start it again: atlasctl dev start {}", only.name),
+        all => format!("use the other controllers as well: export ATLAS_SERVER={}", list(all)),
+    }
+}
+
+/// The data folder of a cluster none of whose controllers runs, but for which other processes do.
+pub(super) fn without_controllers(context: &Context, folder: &Folder) -> Option<PathBuf> {
+    let root = match &folder.data_dir {
+        Some(folder) => folder.clone(),
+        None => nearby(context)?.root,
+    };
+    let processes = atlas_dev::processes(&root).ok()?;
+    (!processes.is_empty() && processes.iter().all(|process| !process.controller)).then_some(root)
+}
+
+/// The development cluster to which the only named address belongs.
+fn nearby(context: &Context) -> Option<Nearby> {
+    atlas_dev::cluster_with(address(&context.server().ok()?.0)?)
 }
 
 /// The only address of a list.
@@ -87,6 +103,16 @@ mod tests {
         let controllers = [1, 2].map(|number| ControllerAddresses::choose(number, 0).expect("free ports"));
         atlas_dev::addresses::store(folder.path(), &controllers).expect("written");
         assert_eq!(of_folder(folder.path()).expect("a cluster").base(), list(&controllers));
+    }
+
+    #[test]
+    fn a_cluster_of_one_is_started_again_and_others_are_used_meanwhile() {
+        let of = |count: u16| Nearby {
+            root: PathBuf::new(),
+            controllers: (1..=count).map(|n| ControllerAddresses::choose(n, 0).expect("free ports")).collect(),
+        };
+        assert_eq!(next(&of(1)), "start it again: atlasctl dev start c1");
+        assert!(next(&of(2)).starts_with("use the other controllers as well: export ATLAS_SERVER=http://"));
     }
 
     #[test]

@@ -148,16 +148,18 @@ impl Several<'_> {
 
     /// Starts the controllers of the data folder together; new controllers then join one by one.
     async fn start_controllers(&mut self, wanted: &Wanted) -> Result<(), Failure> {
-        let first = match wanted.kept.first() {
-            Some(controller) => controller.clone(),
-            None => ControllerAddresses::choose(1, self.options.port).map_err(|error| refusal_of_port(&error))?,
-        };
-        self.controllers = if wanted.kept.is_empty() { vec![first] } else { wanted.kept.clone() };
-        for controller in &wanted.kept {
-            controller.check().map_err(|error| refusal_of_port(&error))?;
+        if wanted.kept.is_empty() || may_move(&wanted.kept, self.options.port) {
+            let first = ControllerAddresses::choose(1, self.options.port);
+            self.controllers = vec![first.map_err(|error| refusal_of_port(&error))?];
+        } else {
+            self.controllers = wanted.kept.clone();
+            for controller in &self.controllers {
+                controller.check().map_err(|error| refusal_of_port(&error))?;
+            }
         }
         let all: Vec<_> = self.controllers.iter().map(|controller| (controller.clone(), None)).collect();
         self.group.start_controllers(&all).await.map_err(|error| failed(&error))?;
+        self.store()?;
         for number in self.controllers.len() as u16 + 1..=wanted.controllers {
             let controller =
                 ControllerAddresses::choose(number, self.options.port).map_err(|error| refusal_of_port(&error))?;
@@ -183,10 +185,12 @@ impl Several<'_> {
         .await?;
         self.controllers.push(controller);
         // Stored only now, because each controller in the data folder's list must be a voter.
-        let stored = addresses::store(self.group.data_dir(), &self.controllers);
-        stored.map_err(|error| {
-            Failure::new("E0109", Exit::Short, format!("the data folder could not be written: {error}"))
-        })
+        self.store()
+    }
+
+    /// Stores the controllers in the data folder, where `dev kill` and `dev start` find them.
+    fn store(&self) -> Result<(), Failure> {
+        addresses::store(self.group.data_dir(), &self.controllers).map_err(|error| not_written(&error))
     }
 
     fn client(&self) -> Result<Client, Failure> {
@@ -215,7 +219,7 @@ impl Several<'_> {
     /// Reports a process that ended unexpectedly; it stays down until the user restarts it. A controller that was
     /// removed from the cluster is dropped.
     async fn note_end(&mut self, client: &Client, gone: &ExitedProcess) -> Result<(), Failure> {
-        let ExitedProcess { name, how } = gone;
+        let ExitedProcess { name, how, killed } = gone;
         let members: Option<Vec<Member>> =
             client.get(&["api", "cluster", "members"], &[]).await.ok().and_then(|members| answers::read(&members).ok());
         let is_controller = self.controllers.iter().any(|controller| controller.name == *name);
@@ -223,7 +227,8 @@ impl Several<'_> {
             return self.forget(name);
         }
         self.context.note(&format!("{name} stopped ({how}); restart it: atlasctl dev start {name}"));
-        if self.group.controllers() == 0 {
+        // One that was killed can be restarted; one that ended by itself would end again.
+        if self.group.controllers() == 0 && !killed {
             return Err(Failure::new("E0109", Exit::Short, "the last controller stopped"));
         }
         Ok(())
@@ -259,16 +264,27 @@ impl Several<'_> {
 
     /// Drops a controller that was removed from the cluster, with its data.
     fn forget(&mut self, name: &str) -> Result<(), Failure> {
-        let written =
-            |error| Failure::new("E0109", Exit::Short, format!("the data folder could not be written: {error}"));
+        let written = |error| not_written(&error);
         if let Some(at) = self.controllers.iter().position(|controller| controller.name == name) {
             let controller = self.controllers.remove(at);
-            addresses::store(self.group.data_dir(), &self.controllers).map_err(written)?;
+            self.store()?;
             std::fs::remove_dir_all(controller.data_dir(self.group.data_dir())).map_err(written)?;
         }
         self.context.note(&format!("{name} was removed from the cluster and its data deleted"));
         Ok(())
     }
+}
+
+/// Whether a cluster of one controller gets new addresses: another port is asked for, or its own are in use. Others know several by theirs.
+fn may_move(kept: &[ControllerAddresses], port: u16) -> bool {
+    match kept {
+        [only] if only.name == "c1" => port != 0 && only.http.port() != port || only.check().is_err(),
+        _ => false,
+    }
+}
+
+fn not_written(error: &std::io::Error) -> Failure {
+    Failure::new("E0109", Exit::Short, format!("the data folder could not be written: {error}"))
 }
 
 fn failed(error: &ChildError) -> Failure {

@@ -32,7 +32,13 @@ pub(crate) struct Options {
 
 pub(crate) async fn run(context: &Context, options: &Options) -> Result<Exit, Failure> {
     let (env, client, name) = (Env::system(), local::client(context, &options.folder).await?, options.name.as_str());
-    let (root, processes) = running(&client).await?;
+    let (root, processes) = match running(&client).await {
+        Ok(found) => found,
+        Err(failure) => match local::without_controllers(context, &options.folder) {
+            Some(root) => return first(context, &env, &root, name).await,
+            None => return Err(failure),
+        },
+    };
     if processes.iter().any(|process| process.name == name) {
         return Err(Failure::new("E0114", Exit::Conflict, format!("{name} is running")));
     }
@@ -63,6 +69,37 @@ pub(crate) async fn run(context: &Context, options: &Options) -> Result<Exit, Fa
         None => format!("{name} started · no leader yet: {count}\n"),
     };
     let value = json!({"started": name, "leader": leads, "voters": quorum.voters, "down": quorum.down});
+    context.show(&Shown { value, text, names: vec![format!("controller/{name}")] })?;
+    Ok(if leads.is_some() { Exit::Done } else { Exit::Short })
+}
+
+/// Starts a controller or a worker of a cluster none of whose controllers runs: nobody answers what it consists of but its data folder.
+async fn first(context: &Context, env: &Env, root: &Path, name: &str) -> Result<Exit, Failure> {
+    let unreadable = |error: std::io::Error| not_started(name, &error.to_string());
+    let controllers = atlas_dev::addresses::load(root).map_err(unreadable)?;
+    if controllers.iter().all(|controller| controller.name != name) {
+        let names: Vec<&str> = controllers.iter().map(|controller| controller.name.as_str()).collect();
+        let text = format!("no controller of this cluster runs, and {name} is none of them");
+        let next = format!("start one first: {}", names.join(" "));
+        return Err(Failure::new("E0114", Exit::Conflict, text).with_next(next));
+    }
+    request::ask(root, name).map_err(unreadable)?;
+    there(env, root, name).await?;
+    let addresses: Vec<String> = controllers.iter().map(|controller| controller.http.to_string()).collect();
+    let addresses: Vec<&str> = addresses.iter().map(String::as_str).collect();
+    let leads = match controllers.len() {
+        1 => leader(env, &addresses, "").await?.map(|(leader, _)| leader),
+        _ => None,
+    };
+    let count =
+        format!("1 of {} controllers {}", controllers.len(), if controllers.len() == 1 { "runs" } else { "run" });
+    let text = match &leads {
+        Some(leader) => format!("{name} started · leader {leader} · {count}\n"),
+        None => format!("{name} started · no leader yet: {count}\n"),
+    };
+    let down: Vec<&str> =
+        controllers.iter().map(|controller| controller.name.as_str()).filter(|other| *other != name).collect();
+    let value = json!({"started": name, "leader": leads, "voters": controllers.len(), "down": down});
     context.show(&Shown { value, text, names: vec![format!("controller/{name}")] })?;
     Ok(if leads.is_some() { Exit::Done } else { Exit::Short })
 }
