@@ -18,7 +18,7 @@ mod resolve;
 mod result;
 mod retry;
 mod show;
-mod steps;
+pub(crate) mod steps;
 pub(crate) mod tree;
 mod wait;
 pub(crate) mod watch;

@@ -38,7 +38,8 @@ pub(crate) struct Options {
     /// Agent name, optionally with @VERSION, also as printed by -o name; or the name of a stored chain.
     #[arg(required_unless_present = "from", value_parser = names::agent)]
     agent: Option<String>,
-    /// Input: one JSON object, or key=value arguments (key=@FILE reads the text of a file).
+    /// Input: one JSON object, or key=value arguments (key=@FILE reads the text of a file); values are text unless the agent's input schema
+    /// says otherwise.
     #[arg(value_name = "JSON|KEY=VALUE")]
     words: Vec<String>,
     /// Input as JSON, @FILE, or - for stdin.

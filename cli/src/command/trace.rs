@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 use crate::answers;
 use crate::client::Client;
 use crate::command::chain_run;
-use crate::command::job::tree;
+use crate::command::job::{steps, tree};
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -91,6 +91,7 @@ struct Step {
     tokens_input: u64,
     tokens_output: u64,
     cost_usd: f64,
+    outcome: Value,
 }
 
 async fn show(context: &Context, id: &str) -> Result<Exit, Failure> {
@@ -158,10 +159,13 @@ fn known(answer: Result<Value, Failure>) -> Result<Option<Value>, Failure> {
     }
 }
 
-/// A trace tells how long steps took; `atlasctl job steps` shows their contents.
+/// A trace tells what steps are called and how long they took; `atlasctl job steps` shows their contents.
 fn without_outcomes(mut steps: Value) -> Value {
     for step in steps.as_array_mut().into_iter().flatten().filter_map(Value::as_object_mut) {
-        step.remove("outcome");
+        let outcome = step.remove("outcome").unwrap_or_default();
+        if let Some(name) = steps::name_in(&outcome).filter(|name| !name.is_empty()) {
+            step.insert("name".to_owned(), name.into());
+        }
     }
     steps
 }

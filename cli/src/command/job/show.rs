@@ -4,6 +4,7 @@ use atlas_api::types::{Job, JobApproval, JobChange};
 use serde_json::Value;
 
 use crate::answers;
+use crate::client::Client;
 use crate::command::job::events;
 use crate::command::{chain_run, policy};
 use crate::context::Context;
@@ -13,6 +14,7 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::names;
 use crate::output::Shown;
+use crate::questions;
 use crate::words;
 
 /// Options of `atlasctl job show`.
@@ -36,7 +38,15 @@ pub(crate) async fn show(context: &Context, id: &str) -> Result<Exit, Failure> {
     let value = client.get(&["api", "jobs", id], &[("view", "full")]).await?;
     let job: Job = answers::read(&value)?;
     let mut text = head(&job);
+    let mut is_recorded = false;
     if context.form.is_text() {
+        for asked in &job.needs_answer {
+            // Without its text, the job still names the question.
+            if let Ok((question, _)) = questions::get(&client, asked).await {
+                text += &format!("  question   {}\n", question.line());
+            }
+        }
+        is_recorded = has_record(&client, &job).await;
         text += &policy::left(&client.get_if_known(&["api", "jobs", &job.id, "policies"]).await?);
         text.push('\n');
         client
@@ -51,10 +61,26 @@ pub(crate) async fn show(context: &Context, id: &str) -> Result<Exit, Failure> {
     context.show(&Shown { value, text, names: vec![format!("job/{}", job.id)] })?;
     context.next(&match job.reason.as_str() {
         "in_doubt" => format!("next: {}", ending::decide(&job.id)),
+        _ if is_recorded => {
+            let (id, ask) = (&job.id, if job.error_code() == Some("E3017") { " --questions wait" } else { "" });
+            format!(
+                "next: atlasctl job logs {id}   or go on after its recorded steps: atlasctl job retry --resume{ask} {id}"
+            )
+        }
         _ if job.is_terminal() => format!("next: atlasctl job logs {}", job.id),
         _ => format!("next: atlasctl job wait {}", job.id),
     });
     Ok(Exit::Done)
+}
+
+/// Whether a job has failed and a retry can go on after its recorded steps. One that differs from its record would do so again.
+async fn has_record(client: &Client, job: &Job) -> bool {
+    if job.status != "failed" || job.error_code() == Some("E3013") || !job.retried_by.is_empty() {
+        return false;
+    }
+    // The first step only says what the job is fixed to. Who may not read the others is shown the job without this advice.
+    let steps = client.get(&["api", "jobs", &job.id, "steps"], &[("limit", "2")]).await;
+    steps.is_ok_and(|steps| steps.as_array().is_some_and(|steps| steps.len() > 1))
 }
 
 /// An approval of a job: who demands it, for which agent, and who gave it or may give it.

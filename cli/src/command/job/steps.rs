@@ -21,10 +21,13 @@ pub(crate) struct Options {
     /// Only the steps after this number.
     #[arg(long, value_name = "STEP", value_parser = words::parse_number)]
     after: Option<u64>,
-    /// Maximum number of steps, 1 to 1000.
-    #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u64).range(1..=1000))]
+    /// Maximum number of steps, 1 to 100000.
+    #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u64).range(1..=100_000))]
     limit: u64,
 }
+
+/// Most steps of one answer.
+const PAGE: u64 = 1_000;
 
 pub(crate) async fn run(context: &Context, options: &Options) -> Result<Exit, Failure> {
     if chain_run::is_one(&options.id) {
@@ -35,17 +38,55 @@ pub(crate) async fn run(context: &Context, options: &Options) -> Result<Exit, Fa
 
 /// Shows the steps of a job; as data with the job's id if it is one of several.
 async fn of_job(context: &Context, id: &str, options: &Options, is_one_of_several: bool) -> Result<Exit, Failure> {
-    let (limit, after) = (options.limit.to_string(), options.after.map(|after| after.to_string()));
-    let mut query = vec![("limit", limit.as_str())];
-    query.extend(after.as_deref().map(|after| ("after", after)));
-    let mut value = context.client()?.get(&["api", "jobs", id, "steps"], &query).await?;
+    let client = context.client()?;
+    let ask = async |after: Option<u64>, limit: u64| {
+        let (limit, after) = (limit.to_string(), after.map(|after| after.to_string()));
+        let mut query = vec![("limit", limit.as_str())];
+        query.extend(after.as_deref().map(|after| ("after", after)));
+        client.get(&["api", "jobs", id, "steps"], &query).await
+    };
+    let Found { rows, last, has_more } = read(options.after, options.limit, ask).await?;
+    let mut value = Value::Array(rows);
     let text = table(&value)?;
     let names = steps(&value)?.iter().map(|step| step.step.to_string()).collect();
     for step in value.as_array_mut().into_iter().flatten().filter(|_| is_one_of_several) {
         step["job"] = id.into();
     }
     context.show(&Shown { value, text, names })?;
+    if let Some(last) = last.filter(|_| has_more) {
+        context.note(&format!("there are more steps: atlasctl job steps {id} --after {last}, or --limit N"));
+    }
     Ok(Exit::Done)
+}
+
+/// Some steps, and the number of the last one.
+struct Found {
+    rows: Vec<Value>,
+    last: Option<u64>,
+    has_more: bool,
+}
+
+/// Reads steps page by page, at most so many, and looks whether there is one more.
+async fn read(
+    mut after: Option<u64>,
+    limit: u64,
+    ask: impl AsyncFn(Option<u64>, u64) -> Result<Value, Failure>,
+) -> Result<Found, Failure> {
+    let mut rows: Vec<Value> = Vec::new();
+    loop {
+        let left = limit.saturating_sub(rows.len() as u64);
+        let wanted = left.clamp(1, PAGE);
+        let Value::Array(page) = ask(after, wanted).await? else { return Err(Failure::answer("a list is expected")) };
+        if left == 0 {
+            return Ok(Found { rows, last: after, has_more: !page.is_empty() });
+        }
+        let is_whole = page.len() as u64 >= wanted;
+        after = page.last().and_then(|step| step["step"].as_u64()).or(after);
+        rows.extend(page);
+        if !is_whole {
+            return Ok(Found { rows, last: after, has_more: false });
+        }
+    }
 }
 
 fn steps(value: &Value) -> Result<Vec<JobStep>, Failure> {
@@ -79,7 +120,7 @@ fn table(value: &Value) -> Result<String, Failure> {
             Some(step.kind.clone()),
             name.map(|name| words::short(name.unwrap_or_default(), NAME_CHARS)),
             Some(words::bytes(step.outcome_bytes)),
-            Some(words::milliseconds(step.duration_ms)),
+            Some(took(step.duration_ms).map(words::milliseconds).unwrap_or_default()),
             Some(tokens(step.tokens_input)),
             Some(tokens(step.tokens_output)),
             Some(cost),
@@ -94,10 +135,19 @@ fn table(value: &Value) -> Result<String, Failure> {
 const NAME_CHARS: usize = 40;
 const ERROR_CHARS: usize = 80;
 
-/// The name that a durable program gave its step. The outcomes of its calls have the call itself beside it.
 fn name(step: &JobStep) -> Option<&str> {
-    step.outcome.get("call")?;
-    step.outcome.get("name")?.as_str()
+    name_in(&step.outcome)
+}
+
+/// The name that a durable program gave its step. The outcomes of its calls have the call itself beside it.
+pub(crate) fn name_in(outcome: &Value) -> Option<&str> {
+    outcome.get("call")?;
+    outcome.get("name")?.as_str()
+}
+
+/// How long a step took; none if it records no work, or if that is not known.
+pub(crate) fn took(duration_ms: f64) -> Option<f64> {
+    (duration_ms > 0.0).then_some(duration_ms)
 }
 
 /// The error of a step of a durable program that failed.
@@ -126,10 +176,30 @@ mod tests {
         ]);
         expect![[r#"
             STEP  KIND   OUTCOME   TOOK   TOKENS IN  TOKENS OUT  COST
-            0     start  2 B       <1 ms  -          -           -
+            0     start  2 B       -      -          -           -
             1     model  20.0 KiB  1.9 s  900        40          $0.0031
         "#]]
         .assert_eq(&table(&value).expect("steps"));
+    }
+
+    #[tokio::test]
+    async fn pages_are_read_until_the_limit_and_more_is_noticed() {
+        for (there, after, limit, expected) in [
+            (2_500, None, 100, (100, Some(99), true)),
+            (2_500, None, 2_500, (2_500, Some(2_499), false)),
+            (2_500, Some(9), 2_000, (2_000, Some(2_009), true)),
+            (2_500, None, 100_000, (2_500, Some(2_499), false)),
+            (1_000, None, 1_000, (1_000, Some(999), false)),
+            (0, None, 100, (0, None, false)),
+        ] {
+            let ask = async |after: Option<u64>, limit: u64| {
+                assert!((1..=PAGE).contains(&limit), "{limit}");
+                let first = after.map_or(0, |after| after + 1);
+                Ok((first..there).take(limit as usize).map(|step| json!({"step": step})).collect())
+            };
+            let found = read(after, limit, ask).await.expect("pages");
+            assert_eq!((found.rows.len(), found.last, found.has_more), expected, "{there} {after:?} {limit}");
+        }
     }
 
     #[test]

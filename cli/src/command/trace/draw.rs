@@ -2,6 +2,7 @@
 
 use super::{STEPS_MAX, Traced};
 use crate::command::chain_run;
+use crate::command::job::steps;
 use crate::display::JobDisplay as _;
 use crate::ending::waits;
 use crate::output::Table;
@@ -9,6 +10,9 @@ use crate::words;
 
 /// Characters of the time line.
 const LINE_CHARS: u32 = 30;
+
+/// Most characters of the name of a step.
+const NAME_CHARS: usize = 40;
 
 /// Most characters of an error or of the message of a check.
 const TEXT_CHARS_MAX: usize = 80;
@@ -96,8 +100,11 @@ fn span_of(traced: &Traced) -> Span {
 
 fn step(step: &super::Step) -> Span {
     Span {
-        label: step.kind.clone(),
-        took_ms: Some(step.duration_ms),
+        label: match steps::name_in(&step.outcome) {
+            Some(name) if !name.is_empty() => format!("{}  {}", step.kind, words::short(name, NAME_CHARS)),
+            _ => step.kind.clone(),
+        },
+        took_ms: steps::took(step.duration_ms),
         tokens: (step.tokens_input, step.tokens_output),
         cost_usd: step.cost_usd,
         ..Span::default()
@@ -175,6 +182,7 @@ mod tests {
     use super::super::{Check, Step, Trace};
     use super::*;
     use atlas_api::types::Job;
+    use serde_json::{Value, json};
 
     fn job(id: &str, created_at: f64, completed_at: f64) -> Job {
         Job {
@@ -203,6 +211,7 @@ mod tests {
             tokens_input,
             tokens_output: 40,
             cost_usd,
+            outcome: Value::Null,
         };
         let start = Step { kind: "start".to_owned(), ..Step::default() };
         let child = Traced { job: job("job-2", 1.5, 2.5), ..Traced::default() };
@@ -236,6 +245,28 @@ mod tests {
             └─ check polite: failed, no greeting…  -       -                -        -
             step 3 of chain nightly
             spawned by job-0
+        "#]],
+        );
+    }
+
+    #[test]
+    fn steps_of_a_durable_program_have_their_names() {
+        let step = |kind: &str, name: &str, duration_ms| Step {
+            kind: kind.to_owned(),
+            duration_ms,
+            outcome: json!({"call": format!("step:{name}:00:1"), "name": name}),
+            ..Step::default()
+        };
+        let steps = vec![step("code", "charge", 1_500.0), step("question", "", 0.0)];
+        check(
+            &Traced { job: job("job-1", 1.0, 3.0), steps, ..Traced::default() },
+            &expect![[r#"
+            SPAN                       TOOK    TIME
+            job-1  a 1.0.0, completed  2.0 s   ━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━
+            ├─ queued                  100 ms  ━━
+            └─ execution               1.9 s     ━━━━━━━━━━━━━━━━━━━━━━━━━━━━
+               ├─ code  charge         1.5 s   -
+               └─ question             -       -
         "#]],
         );
     }
