@@ -149,9 +149,10 @@ impl Book {
         kind: StepKind,
         key: StepKey,
         outcome: Vec<u8>,
+        usage: StepUsage,
     ) -> Result<Arc<[u8]>, JournalError> {
         let mut journal = self.journal.lock().await;
-        let outcome = journal.record(kind, key, outcome, StepUsage::default()).await?;
+        let outcome = journal.record(kind, key, outcome, usage).await?;
         journal.note_read(1);
         self.inside().known.insert(key, Arc::clone(&outcome));
         Ok(outcome)

@@ -216,7 +216,8 @@ impl Durable {
             CallRequest { key: Key(key.0), kind, name: frame.name.clone(), given, at: at.clone(), alone: frame.alone };
         let now = self.inner.now();
         let mut effects = self.replay.claimed(frame.claimed.min(self.past.told_count()), now);
-        let carried = Carried::new(call, (kind, std::mem::take(&mut frame.name), at), (id, key), is_alone);
+        let asked_now = self.inner.asked_now(now);
+        let carried = Carried::new(call, (kind, std::mem::take(&mut frame.name), at), (id, key), (is_alone, asked_now));
         self.open.insert(call, Open { carried: Arc::new(carried), frame: Some(frame), is_forgotten: false, bytes });
         effects.extend(self.replay.ask(call, asked, now));
         self.carry_out(effects);

@@ -1,6 +1,7 @@
 //! Tests durable programs in Python: what was recorded is not done again, and a program that waits lets its job park.
 
 mod doubt;
+mod durations;
 mod exec;
 mod flood;
 mod library;

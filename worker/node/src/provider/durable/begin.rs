@@ -1,7 +1,7 @@
 //! The beginning of an attempt of a durable program.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::{AtomicBool, AtomicUsize};
 use std::sync::{Arc, Mutex};
 
 use atlas_durable::{CallReplay, Numbers};
@@ -73,6 +73,7 @@ impl Durable {
             began_us,
             seed,
             again: assignment.attempt > Attempt(1) || !steps.is_empty(),
+            is_ahead: AtomicBool::new(false),
             intents: before.intents,
             functions: Mutex::default(),
             inbox: Inbox::new(before.kept, before.read),

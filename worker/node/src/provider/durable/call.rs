@@ -2,11 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use atlas_durable::{CallKind, CallOutcome, CallRecord, NAME_BYTES_MAX};
-use atlas_types::{JobId, SpawnStep, StepKey, StepKind, StepUsage, Timestamp, ToolRequest, Wait, is_hidden};
+use atlas_types::{JobId, Micros, SpawnStep, StepKey, StepKind, StepUsage, Timestamp, ToolRequest, Wait, is_hidden};
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
 use tokio::sync::{Notify, OnceCell, Semaphore, mpsc, oneshot};
@@ -54,6 +54,8 @@ pub(super) struct Inner {
     pub(super) seed: u64,
     /// Whether there were attempts before this one.
     pub(super) again: bool,
+    /// Whether this attempt has recorded a call.
+    pub(super) is_ahead: AtomicBool,
     /// What earlier attempts began and must not be done twice.
     pub(super) intents: BTreeSet<StepKey>,
     /// Functions that run in the program, by their calls.
@@ -76,6 +78,12 @@ pub(super) struct Carried {
     pub(super) key: StepKey,
     /// No other call was open so far.
     pub(super) alone: AtomicBool,
+    /// When it was asked for, by the monotonic clock. None if an earlier attempt may have asked for it before.
+    asked: Option<Duration>,
+    /// When its wait began, by the wall clock, if that is recorded; otherwise 0.
+    began_us: AtomicI64,
+    /// How long its function ran in this attempt.
+    ran_us: AtomicU64,
     /// Told when the program no longer waits.
     pub(super) forgotten: Notify,
 }
@@ -85,9 +93,26 @@ impl Carried {
         call: u64,
         (kind, name, at): (CallKind, String, String),
         (id, key): (String, StepKey),
-        alone: bool,
+        (alone, asked): (bool, Option<Duration>),
     ) -> Self {
-        Self { call, kind, name, at, id, key, alone: AtomicBool::new(alone), forgotten: Notify::new() }
+        Self {
+            call,
+            kind,
+            name,
+            at,
+            id,
+            key,
+            alone: AtomicBool::new(alone),
+            asked,
+            began_us: AtomicI64::new(0),
+            ran_us: AtomicU64::new(0),
+            forgotten: Notify::new(),
+        }
+    }
+
+    /// Notes how long its function ran.
+    pub(super) fn ran(&self, time: Duration) {
+        self.ran_us.store(Micros::from(time).0, Ordering::Relaxed);
     }
 }
 
@@ -148,7 +173,7 @@ impl Inner {
         let until = match (until_us, for_us) {
             (Some(at), _) => Timestamp(at.min(self.wall().0.saturating_add(LONGEST_US))),
             (None, Some(us)) => self.until(call, Duration::from_micros(us.try_into().unwrap_or_default())).await?,
-            (None, None) => return Ok(refused("a sleep has the member until_us or for_us")),
+            (None, None) => return Ok(refused("a sleep says for how long, as \"for\" in seconds, or \"until\" when")),
         };
         if let Some(left) = self.book.left(until) {
             let over = async {
@@ -174,7 +199,9 @@ impl Inner {
         let make = || async { made(&until()) };
         let outcome = self.book.step(StepKind::Effect, key_of("until", &call.id), make).await?;
         let unreadable = |error| JournalError::Unreadable { step: 0, error };
-        serde_json::from_slice(&outcome).map(Timestamp).map_err(unreadable)
+        let until: i64 = serde_json::from_slice(&outcome).map_err(unreadable)?;
+        call.began_us.store(until.saturating_sub(us), Ordering::Relaxed);
+        Ok(Timestamp(until))
     }
 
     /// Waits until a time, for ever without one. If it has come, what is on its way here has a moment.
@@ -294,10 +321,30 @@ impl Inner {
         kind: StepKind,
         outcome: CallOutcome,
     ) -> Result<End, JournalError> {
+        let usage = self.usage(call);
         let record = self.record_of(call, outcome).await;
         let bytes = self.bytes_of(&record)?;
-        self.book.record(kind, call.key, bytes, StepUsage::default()).await?;
+        self.book.record(kind, call.key, bytes, usage).await?;
+        self.is_ahead.store(true, Ordering::Relaxed);
         Ok(ended(record))
+    }
+
+    /// How long a call took: a step as long as its function ran, another one from when it was asked for. That of a wait which an earlier
+    /// attempt may have begun is not known, unless its beginning is recorded.
+    pub(super) fn usage(&self, call: &Carried) -> StepUsage {
+        let began_us = call.began_us.load(Ordering::Relaxed);
+        let duration = match (call.kind, call.asked) {
+            (CallKind::Step, _) => Micros(call.ran_us.load(Ordering::Relaxed)),
+            _ if began_us > 0 => Micros(u64::try_from(self.wall().0.saturating_sub(began_us)).unwrap_or_default()),
+            (_, Some(asked)) => Micros::from(self.now().saturating_sub(asked)),
+            (_, None) => Micros(0),
+        };
+        StepUsage { duration, ..StepUsage::default() }
+    }
+
+    /// The time at which a call is asked for that no earlier attempt can have asked for: it comes after one that this attempt recorded.
+    pub(super) fn asked_now(&self, now: Duration) -> Option<Duration> {
+        (!self.again || self.is_ahead.load(Ordering::Relaxed)).then_some(now)
     }
 
     /// The record of a call, without values of secrets and within the bounds.

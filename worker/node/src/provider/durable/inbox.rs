@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use atlas_durable::{CallOutcome, CallRecord};
@@ -161,7 +162,8 @@ impl Inner {
         if let Some((place, message)) = taken {
             let record = self.record_of_message(call, (&place, &message)).await?;
             let bytes = self.bytes_of(&record)?;
-            self.book.record(StepKind::Effect, call.key, bytes, StepUsage::default()).await?;
+            self.book.record(StepKind::Effect, call.key, bytes, self.usage(call)).await?;
+            self.is_ahead.store(true, Ordering::Relaxed);
             self.inbox.note_given(call.call, place, message);
             return Ok(ended(record));
         }
@@ -189,7 +191,8 @@ impl Inner {
             Some(Given { place, message, recorded }) => {
                 let record = self.record_of_message(call, (&place, &message)).await?;
                 let bytes = self.bytes_of(&record)?;
-                self.book.record_read(StepKind::Effect, call.key, bytes).await?;
+                self.book.record_read(StepKind::Effect, call.key, bytes, self.usage(call)).await?;
+                self.is_ahead.store(true, Ordering::Relaxed);
                 self.inbox.note_given(call.call, place, message);
                 // If nobody hears it, the attempt is over.
                 let _ = recorded.send(());
@@ -259,7 +262,8 @@ impl Inner {
                     let aside = Aside { aside: number, of: job.clone(), message: message.clone() };
                     let outcome = made(&aside)?.outcome;
                     self.note_bytes(outcome.len())?;
-                    self.book.record_read(StepKind::Effect, hashed(&("aside", &job, number)), outcome).await?;
+                    let key = hashed(&("aside", &job, number));
+                    self.book.record_read(StepKind::Effect, key, outcome, StepUsage::default()).await?;
                     lock(&self.inbox.state).kept.insert(MessagePlace::new(job.clone(), number, &job), message);
                 }
             }

@@ -19,6 +19,12 @@ impl Said {
     /// Reads a line: `{"made": …}`, `{"forget": …}`, or a call. The error says what is wrong with it.
     pub(in crate::provider) fn of_line(line: &[u8]) -> Result<Self, String> {
         let wrong = |error: serde_json::Error| error.to_string();
+        if !line.starts_with(b"{") {
+            return Err(
+                "each line is an object of JSON, such as {\"call\": 1, \"kind\": \"step\", \"name\": \"load\"}"
+                    .to_owned(),
+            );
+        }
         let Line { made, forget, seconds, until } = serde_json::from_slice(line).map_err(wrong)?;
         if let Some(call) = forget {
             return Ok(Self::Forget(call));
@@ -33,5 +39,19 @@ impl Said {
         frame.for_us = frame.for_us.or(seconds.map(|seconds| (seconds * 1e6) as i64));
         frame.until_us = frame.until_us.or(until.map(jiff::Timestamp::as_microsecond));
         Ok(Self::Call(Box::new(frame)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_no_object_is_told_what_a_line_is() {
+        for line in ["step a", "[1]", "3", "null"] {
+            let why = Said::of_line(line.as_bytes()).expect_err("no line");
+            assert!(why.starts_with("each line is an object of JSON, such as {\"call\": 1"), "{line}: {why}");
+        }
+        assert!(Said::of_line(br#"{"call": 1, "kind": "sleep", "for": 0.5}"#).is_ok());
     }
 }

@@ -18,6 +18,9 @@ const DID_NOT: &str = "did not happen";
 /// Most times that one step can be begun. Each is in doubt, and people say that it did not happen.
 const BEGINS_MAX: u32 = 100;
 
+/// Characters of an answer that are repeated.
+const SAID_CHARS: usize = 100;
+
 /// How often people are asked what came of a step, if what they answer says nothing about that.
 const ASKS_MAX: u32 = 3;
 
@@ -64,7 +67,10 @@ impl Inner {
         let key = hashed(&("idempotency", self.seed, self.began_us, &call.id)).to_string();
         // Whoever hears it lives as long as the attempt.
         let _ = self.says.send(Called { call: call.call, what: What::Make { key, again, doubt } });
-        told.await.map_err(|_| JournalError::Stopped)
+        let began = self.now();
+        let made = told.await.map_err(|_| JournalError::Stopped)?;
+        call.ran(self.now().saturating_sub(began));
+        Ok(made)
     }
 
     /// Runs a function that must not run twice.
@@ -106,6 +112,7 @@ impl Inner {
             "needs_people": true,
         });
         self.secrets.redactor().json(&mut question);
+        let asked = question["prompt"].clone();
         for round in 0..ASKS_MAX {
             let key = hashed(&("doubt", &call.id, last, round));
             let answer = match answered(self.book.question(key, QUESTION, &question).await?) {
@@ -121,6 +128,10 @@ impl Inner {
                     if let Ok(value) = RawValue::from_string(text.to_owned()) {
                         return Ok(Made::Outcome(CallOutcome::Value(value)));
                     }
+                    let said: String = text.chars().take(SAID_CHARS).collect();
+                    let allowed = format!("{said:?} is none of \"{HAPPENED}\", \"{DID_NOT}\" and a result in JSON.");
+                    question["prompt"] = format!("{allowed} {}", asked.as_str().unwrap_or_default()).into();
+                    self.secrets.redactor().json(&mut question);
                 }
                 None => return Err(doubt(call, &place, "nobody has answered in time")),
             }

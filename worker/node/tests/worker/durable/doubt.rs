@@ -47,6 +47,21 @@ async fn people_say_what_came_of_it() {
 }
 
 #[tokio::test]
+async fn an_answer_that_says_nothing_is_refused_with_what_is_allowed() {
+    if without_python() {
+        return;
+    }
+    let mut scene = lost(CHARGES).await;
+    scene.answers.extend([r#"{"answer":"no"}"#, r#"{"answer":"did not happen"}"#]);
+    let second = scene.attempt(2);
+    assert_eq!(scene.run(&second).await.output(&scene.controller).replace(' ', ""), r#"{"paid":5}"#);
+    let prompt = scene.asked[1]["arguments"]["prompt"].as_str().expect("a text").to_owned();
+    let expected = r#""no" is none of "happened", "did not happen" and a result in JSON. Step 'charge' (agent.py:"#;
+    assert!(prompt.starts_with(expected), "{prompt}");
+    scene.shutdown().await;
+}
+
+#[tokio::test]
 async fn a_step_that_did_not_happen_is_in_doubt_again_when_it_is_lost_again() {
     if without_python() {
         return;
