@@ -111,7 +111,18 @@ mod tests {
     fn what_agents_write_leaves_room_for_configuration() {
         let entry = |name: &str| format!(r#"put knowledge {name} {{"content":"x","domain":"d"}}"#);
         let entries = ["a", "b", "c", "d", "e"].map(entry).join("; ");
-        check(&format!("level 6 -- {entries}; put namespace a; put namespace b"), expect![[""]]);
+        check(
+            &format!("level 6 -- {entries}; put namespace a; put namespace b"),
+            expect![[r#"
+                knowledge a uid 1 revision 1 {"content":"x","domain":"d"}
+                knowledge b uid 2 revision 2 {"content":"x","domain":"d"}
+                knowledge c uid 3 revision 3 {"content":"x","domain":"d"}
+                knowledge d uid 4 revision 4 {"content":"x","domain":"d"}
+                ! the cluster's limit of 4 for objects is reached
+                namespace a uid 5 revision 5 {}
+                namespace b uid 6 revision 6 {}
+            "#]],
+        );
     }
 
     #[test]
