@@ -9,7 +9,7 @@ mod replay;
 
 pub use identity::{BadIdentity, CallKind, NAME_BYTES_MAX, Numbers, check_digest, check_identity, digest, identity};
 pub use outcome::{CallOutcome, CallRecord};
-pub use replay::{CallEffect, CallReplay, CallRequest, Difference, Key, PATIENCE, PastCall};
+pub use replay::{CallEffect, CallReplay, CallRequest, Difference, Key, PastCall};
 
 #[cfg(test)]
 mod tests;

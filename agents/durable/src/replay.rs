@@ -10,9 +10,14 @@ use std::time::Duration;
 
 use crate::CallKind;
 
-/// How long a program may ask for nothing while a call of it cannot go on before the rest of the record is asked for. It is long, because code
-/// between two recorded calls may take its time beside a call that is held, and an error would end a job that has done nothing wrong.
-pub const PATIENCE: Duration = Duration::from_secs(120);
+/// The longest that a program may ask for nothing while a call of it cannot go on before the rest of the record is asked for. It is long, because
+/// code between two recorded calls may take its time beside a call that is held, and an error would end a job that has done nothing wrong.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// The same for an attempt that has a limit: half of it, so that the difference is found and said before the attempt ends.
+fn patience(limit: Duration) -> Duration {
+    if limit.is_zero() { PATIENCE } else { PATIENCE.min(limit / 2) }
+}
 
 /// The key of a step in the journal: a hash of the identity of its call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -117,16 +122,18 @@ pub struct CallReplay {
     asked: BTreeSet<Key>,
     /// When the program last asked for something.
     heard: Duration,
+    patience: Duration,
 }
 
 impl CallReplay {
-    /// The replay of what earlier attempts recorded, in the order of their records.
-    pub fn new(records: Vec<PastCall>, now: Duration) -> Self {
+    /// The replay of what earlier attempts recorded, in the order of their records. `limit`: how long the attempt may take; zero for none.
+    pub fn new(records: Vec<PastCall>, now: Duration, limit: Duration) -> Self {
         let unasked = records.iter().filter(|record| record.is_needed()).count();
         let places = records.iter().enumerate().map(|(place, record)| (record.key, place)).collect();
         let records = records.into_iter().map(|record| (record, State::Unasked)).collect();
         let (waiting, held, asked) = (BTreeMap::new(), BTreeMap::new(), BTreeSet::new());
-        Self { records, places, next: 0, unasked, waiting, held, asked, heard: now }
+        let patience = patience(limit);
+        Self { records, places, next: 0, unasked, waiting, held, asked, heard: now, patience }
     }
 
     /// Whether the program has asked for all that is recorded.
@@ -206,7 +213,7 @@ impl CallReplay {
     /// When [`tick`](Self::tick) finds a difference, unless the program asks for something until then.
     pub fn deadline(&self) -> Option<Duration> {
         let is_stuck = !self.held.is_empty() || !self.waiting.is_empty();
-        is_stuck.then(|| self.heard.saturating_add(PATIENCE))
+        is_stuck.then(|| self.heard.saturating_add(self.patience))
     }
 
     /// The difference of a program that has not asked for the rest of its record in time.

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 
+use super::PATIENCE;
 use crate::*;
 
 const NOW: Duration = Duration::ZERO;
@@ -110,7 +111,7 @@ fn recorded(journal: &Journal) -> Vec<PastCall> {
 impl Attempt {
     fn start(seed: u64, changed: Option<u64>, journal: &Journal) -> Self {
         let (program, said) = Program::start(seed, changed);
-        let replay = CallReplay::new(recorded(journal), NOW);
+        let replay = CallReplay::new(recorded(journal), NOW, PATIENCE * 2);
         let mut attempt = Self { program, replay, begun: Vec::new(), ids: BTreeMap::new(), differs: false };
         attempt.hear(said, journal);
         attempt

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use serde_json::json;
 
+use super::PATIENCE;
 use crate::*;
 
 fn asked(kind: CallKind, name: &str, alone: bool) -> CallRequest {
@@ -56,7 +57,7 @@ fn a_record_has_a_value_or_an_error_and_null_is_one() {
 fn a_program_that_differs_is_told_both_sides() {
     let record = vec![recorded(CallKind::Step, 7, "reserve"), recorded(CallKind::Ask, 4, "sure")];
     let differs = |asked: CallRequest| {
-        let mut replay = CallReplay::new(record.clone(), Duration::ZERO);
+        let mut replay = CallReplay::new(record.clone(), Duration::ZERO, PATIENCE * 2);
         match replay.ask(1, asked, Duration::ZERO).as_slice() {
             [CallEffect::Differs(difference)] => difference.to_string(),
             other => panic!("{other:?}"),
@@ -81,7 +82,7 @@ fn a_call_that_is_held_waits_for_the_record_or_for_the_end_of_patience() {
     let record = || vec![recorded(CallKind::Step, 7, "reserve")];
     let second = Duration::from_secs(1);
     let late = second + PATIENCE;
-    let mut replay = CallReplay::new(record(), Duration::ZERO);
+    let mut replay = CallReplay::new(record(), Duration::ZERO, PATIENCE * 2);
     assert_eq!(
         (replay.ask(1, asked(CallKind::Step, "charge", false), second), replay.deadline()),
         (vec![], Some(late))
@@ -93,21 +94,28 @@ fn a_call_that_is_held_waits_for_the_record_or_for_the_end_of_patience() {
     assert_eq!(replay.ask(2, claims.clone(), late), [release, CallEffect::Begin(1)]);
     assert_eq!((replay.deadline(), replay.tick(Duration::MAX)), (None, None));
     assert_eq!(replay.ask(3, claims, late), [CallEffect::Repeated(3)]);
-    let mut replay = CallReplay::new(record(), Duration::ZERO);
+    let mut replay = CallReplay::new(record(), Duration::ZERO, PATIENCE * 2);
     assert_eq!(replay.claimed(5, second), []);
     assert_eq!(replay.ask(1, asked(CallKind::Step, "charge", true), second), [CallEffect::Begin(1)]);
+    for (limit, deadline) in
+        [(0, 120), (60, 30), (1_000, 120)].map(|(a, b)| (Duration::from_secs(a), Duration::from_secs(b)))
+    {
+        let mut replay = CallReplay::new(record(), Duration::ZERO, limit);
+        replay.ask(1, asked(CallKind::Step, "charge", false), Duration::ZERO);
+        assert_eq!(replay.deadline(), Some(deadline));
+    }
 }
 
 #[test]
 fn a_change_counts_for_jobs_that_have_not_passed_it() {
     let version = asked(CallKind::Version, "new", true);
     let step = asked(CallKind::Step, "reserve", true);
-    let mut replay = CallReplay::new(vec![recorded(CallKind::Step, 7, "reserve")], Duration::ZERO);
+    let mut replay = CallReplay::new(vec![recorded(CallKind::Step, 7, "reserve")], Duration::ZERO, PATIENCE * 2);
     assert_eq!(replay.ask(1, version.clone(), Duration::ZERO), [CallEffect::Old(1)]);
     assert_eq!(replay.ask(2, step.clone(), Duration::ZERO), [CallEffect::Release { call: 2, record: 0 }]);
     // A record of it does not keep code from going on that no longer asks, and code may ask later.
     let record = vec![recorded(CallKind::Version, 3, "new"), recorded(CallKind::Step, 7, "reserve")];
-    let mut replay = CallReplay::new(record, Duration::ZERO);
+    let mut replay = CallReplay::new(record, Duration::ZERO, PATIENCE * 2);
     assert_eq!(replay.ask(1, step, Duration::ZERO), [CallEffect::Release { call: 1, record: 1 }]);
     assert_eq!(replay.unclaimed().count(), 0);
     assert_eq!(replay.ask(2, version, Duration::ZERO), [CallEffect::Release { call: 2, record: 0 }]);

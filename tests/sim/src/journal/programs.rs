@@ -6,6 +6,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
+use std::time::Duration;
 
 use atlas_durable::{CallEffect, CallKind, CallReplay, CallRequest, Key, PastCall};
 use atlas_slots::Replay as Journal;
@@ -133,7 +134,7 @@ impl World {
         }
         let calls =
             recorded.iter().map(|key| PastCall { key: Key(key.0), kind: CallKind::Step, name: key.to_string() });
-        let replay = CallReplay::new(calls.collect(), now(self.now));
+        let replay = CallReplay::new(calls.collect(), now(self.now), Duration::ZERO);
         let code = Code::new(job);
         let first = code.begin();
         let (open, ended) = (BTreeMap::new(), VecDeque::new());
@@ -255,6 +256,6 @@ impl World {
 }
 
 /// Virtual time as a clock of a worker.
-fn now(micros: u64) -> std::time::Duration {
-    std::time::Duration::from_micros(micros)
+fn now(micros: u64) -> Duration {
+    Duration::from_micros(micros)
 }

@@ -84,7 +84,7 @@ impl Durable {
         });
         let (parks, reads) = (Arc::clone(&inner), Arc::clone(&inner));
         Ok(Self {
-            replay: CallReplay::new(before.records, clock.monotonic()),
+            replay: CallReplay::new(before.records, clock.monotonic(), assignment.execution_timeout.as_duration()),
             past: before.past,
             numbers: Numbers::default(),
             open: BTreeMap::new(),

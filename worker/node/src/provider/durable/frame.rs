@@ -67,6 +67,8 @@ pub(in crate::provider) struct CallFrame {
     /// The arguments, for people.
     pub(super) given: String,
     pub(super) at: String,
+    /// The program does nothing else until it is answered. A line says it by `single`.
+    #[serde(alias = "single")]
     pub(super) alone: bool,
     pub(super) effects: Option<String>,
     pub(super) reconcile: bool,

@@ -1,6 +1,6 @@
 //! Programs without a host: shell scripts that say their steps as lines of JSON.
 
-use atlas_types::StepKind;
+use atlas_types::{Assignment, Micros, StepKind};
 
 use super::scene::Scene;
 use crate::support::shell;
@@ -95,4 +95,25 @@ sleep 60
     assert!(scene.record_until(u64::MAX).await.is_none(), "it parks");
     assert!(matches!(scene.parked[0].waits[..], [atlas_types::Wait::Time { .. }]), "{:?}", scene.parked);
     scene.shutdown().await;
+}
+
+/// A script that differs from its record in the second attempt is told so: at once if it makes one call at a time, else in half of its time.
+#[tokio::test]
+async fn a_script_that_differs_from_its_record_is_found() {
+    for (single, limit) in [(r#","single":true"#, 60), ("", 4)] {
+        let script = SCRIPT.replace(r#"\"args\":[1]}"#, &format!(r#"\"args\":[1]{}}}"#, single.replace('"', r#"\""#)));
+        let script =
+            script.replacen("step a\n", "if [ -e \"$file\" ]; then step other; else step a; fi\n", 1) + "echo '{}'";
+        let mut scene = Scene::set(&shell(&script, "  durable: true\n")).await;
+        let first = scene.attempt(1);
+        scene.session.grant(&first).await;
+        assert!(scene.record_until(3).await.is_none());
+        scene.revoke(&first).await;
+        let second = Assignment { execution_timeout: Micros::from_secs(limit), ..scene.attempt(2) };
+        let error = scene.run(&second).await.error();
+        let expected = "E3013: the program asks for the step 'other' with [1], and its record has the step 'a' there";
+        assert!(error.starts_with(expected), "{single} {error}");
+        assert_eq!(scene.lines(), "a\nb\n");
+        scene.shutdown().await;
+    }
 }
