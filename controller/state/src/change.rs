@@ -326,6 +326,7 @@ impl Change<'_> {
         job.completed_at = self.at;
         job.successor = retry.as_ref().map(|retry| retry.id);
         job.journal = self.take_journal(job.id);
+        let continued = job.journal.clone().filter(|_| retry.is_some() && self.keeps_record(&job));
         self.leave_envelope(&job);
         self.note_answers(&mut job);
         job.parked = None;
@@ -343,7 +344,13 @@ impl Change<'_> {
         }
         self.cancel_questions(id);
         match (retry, spawned) {
-            (Some(retry), _) => self.submit(retry),
+            (Some(retry), _) => {
+                let next = retry.id;
+                self.submit(retry);
+                if let Some(journal) = continued {
+                    self.continue_record(next, &journal);
+                }
+            }
             (None, Some(spawned)) if spawned.awaited => self.wake_parent(spawned.by, first),
             (None, _) => {}
         }

@@ -80,6 +80,8 @@ pub struct RunSpec {
     pub timeouts: Timeouts,
     /// Whether runs carry its jobs: these never get a lease, and nothing of the demand is taken for them.
     pub carried: bool,
+    /// Whether its jobs record the steps of their own code: a retry goes on after the recorded ones.
+    pub durable: bool,
     /// Whether its jobs may spawn others (`requires.spawn_agents`).
     pub spawns: bool,
     /// Agents without which its jobs fail (`requires.agents`), in the order of the contract; at most [`Self::REQUIRES_MAX`].

@@ -192,7 +192,7 @@ impl Command {
             Self::RegisterAgent(command) if command.spec.rate.is_some() || command.spec.per_key.is_some() => {
                 level::RATES
             }
-            Self::RegisterAgent(command) if command.spec.demand.nodejs => level::DURABLE,
+            Self::RegisterAgent(command) if command.spec.demand.nodejs || command.spec.durable => level::DURABLE,
             Self::RegisterAgent(command) if command.spec.demand.python => level::PYTHON,
             Self::RegisterAgent(command) if command.spec.carried => level::CARRY,
             Self::RegisterAgent(command) if !command.spec.other_models.is_empty() => level::OTHER_MODELS,

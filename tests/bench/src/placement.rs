@@ -215,6 +215,7 @@ pub(crate) fn agent(
         retry: RetryRule::default(),
         timeouts: Timeouts { queue: None, startup: second, execution: second },
         carried: false,
+        durable: false,
         spawns: false,
         requires: Vec::new(),
         secrets: Vec::new(),

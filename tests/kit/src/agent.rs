@@ -22,6 +22,7 @@ pub fn spec() -> RunSpec {
         retry: RetryRule::default(),
         timeouts: Timeouts { queue: None, startup: Micros::from_secs(30), execution: Micros::from_secs(60) },
         carried: false,
+        durable: false,
         spawns: false,
         requires: Vec::new(),
         secrets: Vec::new(),

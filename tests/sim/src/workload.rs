@@ -104,6 +104,7 @@ impl Agent {
             retry: RetryRule::default(),
             timeouts,
             carried: false,
+            durable: false,
             spawns: false,
             requires: Vec::new(),
             secrets: Vec::new(),

@@ -20,7 +20,8 @@ impl Contract {
     pub fn run_spec(&self) -> RunSpec {
         RunSpec {
             demand: self.demand(),
-            effects: self.effects.unwrap_or(Effects::Idempotent),
+            // The record of a durable program says what was under way when an attempt is lost; its contract's effects are those of steps.
+            effects: self.effects.filter(|_| !self.durable).unwrap_or(Effects::Idempotent),
             max_attempts: self.max_attempts.unwrap_or(ATTEMPTS_DEFAULT),
             concurrency: self.concurrency,
             failures_max: self.max_failures,
@@ -36,6 +37,7 @@ impl Contract {
                 execution: micros(self.execution_timeout),
             },
             carried: self.provider.kind == ProviderKind::Chain,
+            durable: self.durable,
             spawns: self.requires.spawn_agents,
             requires: self.required_agents(),
             secrets: self.secrets(),

@@ -409,6 +409,9 @@ fn extensions_change_how_jobs_run() {
     assert_eq!((spec.retry.max_retries, spec.retry.backoff_base), (0, Micros(0)));
     let many = accepted(&with("  retry: {max_retries: 5000000000, backoff_base: 0}\n")).run_spec();
     assert_eq!(many.retry.max_retries, RetryRule::RETRIES_MAX);
+    // The record says what was under way.
+    let durable = accepted(&with("  effects: once\n  durable: true\n")).run_spec();
+    assert_eq!((durable.durable, durable.effects), (true, Effects::Idempotent));
     let defaults = accepted(BASE).run_spec();
     assert_eq!((defaults.effects, defaults.max_attempts, defaults.concurrency), (Effects::Idempotent, 3, None));
     assert_eq!((defaults.timeouts.queue, defaults.timeouts.execution), (None, Micros::from_secs(60)));

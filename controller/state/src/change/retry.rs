@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use atlas_types::{
-    Evidence, Failure, FailureKind, Fork, Job, JobId, JobStatus, Micros, Reason, RetryRule, Timestamp, level,
+    Event, Evidence, Failure, FailureKind, Fold, Fork, Job, JobId, JobStatus, Journal, Micros, Reason, RetryRule,
+    Timestamp, level,
 };
 
 use super::Change;
@@ -35,7 +36,25 @@ impl Change<'_> {
         let backoff = config.backoff_max.map_or(backoff, |longest| backoff.min(longest));
         let until = self.clock.plus(if bounded { backoff.max(RetryRule::BACKOFF_MIN) } else { backoff });
         let retry_count = job.retry_count + 1;
-        Some(Job { retry_count, reason: Reason::Backoff { until }, request_id: None, ..again(job, id) })
+        let fork = if self.keeps_record(job) { job.fork.clone() } else { begun_anew(job) };
+        Some(Job { retry_count, reason: Reason::Backoff { until }, request_id: None, fork, ..again(job, id) })
+    }
+
+    /// Whether the automatic retry of a job goes on after its recorded steps. Those of a durable program are done, and doing them again
+    /// would be a second payment; a model is asked anew instead.
+    pub(super) fn keeps_record(&self, job: &Job) -> bool {
+        self.state.level >= level::DURABLE && job.spec.as_ref().is_some_and(|spec| spec.durable)
+    }
+
+    /// Gives a new job the recorded steps of the one that it continues.
+    pub(crate) fn continue_record(&mut self, job: JobId, journal: &Arc<Journal>) {
+        self.put_journal(job, journal);
+        for Fold { upto, artifact } in journal.folds.iter().cloned() {
+            self.emit(Event::StepsFolded { job, upto, artifact });
+        }
+        if !journal.steps.is_empty() {
+            self.emit(Event::StepsRecorded { job, from: journal.first(), steps: journal.steps[..].into() });
+        }
     }
 }
 
@@ -87,4 +106,37 @@ fn allowed_by(job: &Job) -> Option<Arc<Evidence>> {
 /// A retry of a fork keeps its model and begins without the copied steps.
 pub(crate) fn begun_anew(job: &Job) -> Option<Arc<Fork>> {
     job.fork.as_ref().map(|fork| Arc::new(Fork { steps: 0, ..(**fork).clone() }))
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::expect;
+
+    use crate::tests::check;
+
+    #[test]
+    fn an_automatic_retry_of_a_durable_job_has_its_steps_and_one_of_another_job_has_none() {
+        check(
+            "level 6; agent a retries=2 backoff=0 durable=true; agent b retries=1 backoff=0; node n1 places=2;
+            job j1 agent=a; grant j1 n1; record j1 from=0 steps=m,t; job j2 agent=b; grant j2 n1; record j2 from=0 steps=m --
+            fail j1; journal j1'1; clock +10; wake j1'1; grant j1'1 n1; record j1'1 from=2 steps=t; fail j1'1; journal j1'2;
+            fail j2; journal j2'1",
+            expect![[r#"
+                j1 Ended running→failed Agent: boom
+                j1'1 Submitted pending→pending Backoff { until: ClusterTime(1100000) }
+                j1'1 steps from 0: model tools
+                j1'1: folds [] steps model tools of 132 bytes
+                j1'1 Woken pending→pending Queued
+                j1'1 Granted pending→running on n1 token 3 attempt 1
+                j1'1 steps from 2: tools
+                j1'1 Ended running→failed Agent: boom
+                j1'2 Submitted pending→pending Backoff { until: ClusterTime(11100000) }
+                j1'2 steps from 0: model tools tools
+                j1'2: folds [] steps model tools tools of 198 bytes
+                j2 Ended running→failed Agent: boom
+                j2'1 Submitted pending→pending Backoff { until: ClusterTime(11100000) }
+                j2'1: no journal
+            "#]],
+        );
+    }
 }

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use atlas_types::{Fold, Fork, ForkJob, Job, Journal, Outcome, Rejection};
 
 use super::record_steps::check_budget;
-use super::retry_job::resume;
 use super::submit_job::{check_id, check_queue, check_room, pinned};
 use crate::change::{Change, again};
 
@@ -50,7 +49,7 @@ pub(super) fn apply(command: &ForkJob, change: &mut Change<'_>) -> Result<Outcom
         ..again(&job, command.id)
     };
     change.submit(new);
-    resume(change, command.id, &journal);
+    change.continue_record(command.id, &journal);
     Ok(Outcome::Submitted { job: command.id, repeated: false })
 }
 

@@ -1,10 +1,6 @@
 //! A person asks for an ended job to be run again, as a new job of the same family. The ended job stays as it is.
 
-use std::sync::Arc;
-
-use atlas_types::{
-    Event, Failure, FailureKind, Fold, Job, JobId, Journal, Outcome, Rejection, RetryJob, Spawned, level,
-};
+use atlas_types::{Failure, FailureKind, Job, Outcome, Rejection, RetryJob, Spawned, level};
 
 use super::record_steps::check_budget;
 use super::submit_job::{check_id, check_queue, check_room};
@@ -48,24 +44,13 @@ pub(super) fn apply(command: &RetryJob, change: &mut Change<'_>) -> Result<Outco
     let failure = job.failure.clone().filter(refused);
     change.submit(new);
     if let Some(journal) = journal {
-        resume(change, command.id, &journal);
+        change.continue_record(command.id, &journal);
     }
     if let (Some(failure), Ok(job)) = (failure, change.job(command.id)) {
         let job = (**job).clone();
         change.fail_without_run(job, failure);
     }
     Ok(Outcome::Submitted { job: command.id, repeated: false })
-}
-
-/// Gives a new job the recorded steps of the one that it continues.
-pub(super) fn resume(change: &mut Change<'_>, job: JobId, journal: &Arc<Journal>) {
-    change.put_journal(job, journal);
-    for Fold { upto, artifact } in journal.folds.iter().cloned() {
-        change.emit(Event::StepsFolded { job, upto, artifact });
-    }
-    if !journal.steps.is_empty() {
-        change.emit(Event::StepsRecorded { job, from: journal.first(), steps: journal.steps[..].into() });
-    }
 }
 
 #[cfg(test)]

@@ -372,6 +372,7 @@ fn spec(words: &Words<'_>) -> RunSpec {
         retry: RetryRule { max_retries: words.or("retries", 0), backoff_base },
         timeouts: Timeouts { queue: words.get("queue").map(Micros::from_secs), ..atlas_kit::spec().timeouts },
         carried: words.or("carried", false),
+        durable: words.or("durable", false),
         spawns: words.or("spawns", false),
         rate: words.text("rate").map(rate),
         per_key: words.text("per").map(|key| PerKey {

@@ -25,6 +25,7 @@ table! {
         max_attempts = max_attempts,
         concurrency = concurrency,
         carried = carried,
+        durable = durable,
         spawns = spawns,
         requires = requires,
         secrets = secrets,

@@ -60,6 +60,7 @@ fn agent(name: &str, effects: Effects) -> Command {
             retry: RetryRule::default(),
             timeouts: Timeouts { queue: None, startup: Micros::from_secs(5), execution: Micros::from_secs(60) },
             carried: false,
+            durable: false,
             spawns: false,
             requires: Vec::new(),
             secrets: Vec::new(),

@@ -7,6 +7,7 @@ fn name(command: &Command) -> &'static str {
     match command {
         Command::RegisterAgent(RegisterAgent { immutable: true, .. }) => "register_agent_immutable",
         Command::RegisterAgent(RegisterAgent { spec, .. }) if spec.carried => "register_agent_carried",
+        Command::RegisterAgent(RegisterAgent { spec, .. }) if spec.durable => "register_agent_durable",
         Command::RegisterAgent(RegisterAgent { spec, .. }) if spec.spawns => "register_agent_spawns",
         Command::RegisterAgent(RegisterAgent { spec, .. }) if !spec.requires.is_empty() => "register_agent_requires",
         Command::RegisterAgent(RegisterAgent { spec, .. }) if spec.demand.place == Place::Llm => "register_agent_llm",
@@ -121,7 +122,7 @@ fn name(command: &Command) -> &'static str {
 }
 
 /// How many names there are.
-const NAMES: usize = 104;
+const NAMES: usize = 105;
 
 /// One command of each kind, with its name.
 pub(crate) fn commands() -> Vec<(&'static str, Command)> {
@@ -317,6 +318,7 @@ pub(crate) fn commands() -> Vec<(&'static str, Command)> {
         Command::RevokeJoinToken(RevokeJoinToken { hash: Digest([0x70; 32]) }),
         Command::JoinMember(JoinMember { hash: Digest([0x70; 32]), above: MemberId(3) }),
         Command::RegisterAgent(register_agent(RunSpec { spawns: true, ..spec() })),
+        Command::RegisterAgent(register_agent(RunSpec { durable: true, ..spec() })),
         Command::RegisterAgent(register_agent(RunSpec {
             requires: vec![RequiredAgent { name: "greeter".to_owned(), version: "^1.0.0".to_owned() }],
             ..spec()
