@@ -1,6 +1,6 @@
 //! A memory in a file, and knowledge in a folder. Each has one writer at a time, and belongs to one controller.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use atlas_env::{Env, chain};
@@ -47,8 +47,8 @@ impl<T: Send + 'static> Single<T> {
 pub(crate) struct FileMemory(Single<File>);
 
 impl FileMemory {
-    pub(crate) fn new(env: &Env, path: PathBuf) -> Self {
-        Self(Single::new(env, &path, File::new(path.clone())))
+    pub(crate) fn new(env: &Env, path: &Path) -> Self {
+        Self(Single::new(env, path, File::new(path.to_owned())))
     }
 }
 
@@ -71,8 +71,8 @@ impl MemoryStore for FileMemory {
 pub(crate) struct FolderKnowledge(Single<Folder>);
 
 impl FolderKnowledge {
-    pub(crate) fn new(env: &Env, path: PathBuf) -> Self {
-        Self(Single::new(env, &path, Folder::new(path.clone())))
+    pub(crate) fn new(env: &Env, path: &Path) -> Self {
+        Self(Single::new(env, path, Folder::new(path.to_owned())))
     }
 
     fn put(&self, entry: &Entry) -> StoreAnswer<'_, EntryRecord> {
@@ -139,7 +139,7 @@ mod tests {
     #[tokio::test]
     async fn appends_at_once_are_all_there() {
         let folder = tempfile::tempdir().expect("a folder");
-        let memory = FileMemory::new(&Env::system(), folder.path().join("a/memory.txt"));
+        let memory = FileMemory::new(&Env::system(), &folder.path().join("a/memory.txt"));
         let lines: Vec<String> = (0..50).map(|line| format!("line {line}")).collect();
         let writes = lines.iter().map(|line| memory.write(line, false, WriteKey::random(0)));
         for done in futures::future::join_all(writes).await {
@@ -155,7 +155,7 @@ mod tests {
     #[tokio::test]
     async fn what_cannot_be_used_says_where() {
         let folder = tempfile::tempdir().expect("a folder");
-        let memory = FileMemory::new(&Env::system(), folder.path().to_owned());
+        let memory = FileMemory::new(&Env::system(), folder.path());
         let error = memory.read().await.expect_err("a folder is no file").to_string();
         assert!(error.starts_with("could not read the memory "), "{error}");
     }

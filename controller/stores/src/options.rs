@@ -57,13 +57,13 @@ impl StoreOptions {
         let site =
             |what, url: &str, token| Site::new(env, url, token).map_err(|source| StoresError::Address { what, source });
         let memory: Option<Arc<dyn MemoryStore>> = match (self.memory_file, self.memory_url) {
-            (Some(path), _) => Some(Arc::new(FileMemory::new(env, path))),
+            (Some(path), _) => Some(Arc::new(FileMemory::new(env, &path))),
             (None, Some(url)) => Some(Arc::new(HttpMemory::new(site("memory", &url, self.memory_token)?))),
             (None, None) => None,
         };
         let knowledge: Option<Arc<dyn KnowledgeStore>> =
             match (self.knowledge_folder, self.knowledge_url, self.knowledge_mcp_url) {
-                (Some(path), ..) => Some(Arc::new(FolderKnowledge::new(env, path))),
+                (Some(path), ..) => Some(Arc::new(FolderKnowledge::new(env, &path))),
                 (None, Some(url), _) => {
                     Some(Arc::new(HttpKnowledge::new(site("knowledge", &url, self.knowledge_token)?)))
                 }
