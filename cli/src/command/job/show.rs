@@ -62,10 +62,12 @@ pub(crate) async fn show(context: &Context, id: &str) -> Result<Exit, Failure> {
     context.next(&match job.reason.as_str() {
         "in_doubt" => format!("next: {}", ending::decide(&job.id)),
         _ if is_recorded => {
-            let (id, ask) = (&job.id, if job.error_code() == Some("E3017") { " --questions wait" } else { "" });
-            format!(
-                "next: atlasctl job logs {id}   or go on after its recorded steps: atlasctl job retry --resume{ask} {id}"
-            )
+            let id = &job.id;
+            let again = match job.error_code() {
+                Some("E3017") => format!("atlasctl job retry --resume --questions wait {id}"),
+                _ => format!("atlasctl job retry --resume {id}"),
+            };
+            format!("next: atlasctl job logs {id}   or go on after its recorded steps: {again}")
         }
         _ if job.is_terminal() => format!("next: atlasctl job logs {}", job.id),
         _ => format!("next: atlasctl job wait {}", job.id),
