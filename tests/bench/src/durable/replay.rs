@@ -6,7 +6,7 @@ use anyhow::{Context, Result, ensure};
 use atlas_env::Env;
 use serde_json::{Value, json};
 
-use super::site::{LOOK_EVERY, PYTHON, Site, completed, submit, wait};
+use super::site::{LOOK_EVERY, PYTHON, Site, completed, submit, times, wait};
 use crate::figures::Row;
 use crate::http::{Connection, request};
 
@@ -18,23 +18,39 @@ const REPLAY_MAX_US: f64 = 150_000.0;
 pub(super) async fn run(env: &Env) -> Result<Vec<Row>> {
     let site = Site::start(env, &[]).await?;
     let mut connection = site.open().await?;
-    let (mut cold, mut warm) = (Vec::new(), Vec::new());
+    let (mut cold, mut warm, mut alone) = (Vec::new(), Vec::new(), Vec::new());
     for round in 0..ROUNDS {
-        cold.push(killed(env, &mut connection, &site, round).await?);
+        let replayed = killed(env, &mut connection, &site, round).await?;
+        cold.push(replayed.until_new);
+        alone.push(replayed.steps);
     }
     for round in 0..ROUNDS {
-        warm.push(woken(env, &mut connection, &site, round).await?);
+        let replayed = woken(env, &mut connection, &site, round).await?;
+        warm.push(replayed.until_new);
+        alone.push(replayed.steps);
     }
     let row = |name, all: Vec<Duration>| {
         let took = all.iter().sum();
         Row::rate(name, 1, all, took).median_against("150 ms", Some(REPLAY_MAX_US))
     };
-    Ok(vec![row("durable_replay_1000", cold), row("durable_replay_1000_warm", warm)])
+    Ok(vec![
+        row("durable_replay_1000", cold),
+        row("durable_replay_1000_warm", warm),
+        row("durable_replay_1000_alone", alone),
+    ])
+}
+
+/// How long a replay took.
+struct Replayed {
+    /// From the beginning until the first step that was not recorded.
+    until_new: Duration,
+    /// The recorded steps alone, as the program measures them.
+    steps: Duration,
 }
 
 /// Kills the agent's process in the step after the thousandth, and resumes the job: from the beginning of the attempt, with the start of
 /// its process, until that step runs.
-async fn killed(env: &Env, connection: &mut Connection, site: &Site, round: usize) -> Result<Duration> {
+async fn killed(env: &Env, connection: &mut Connection, site: &Site, round: usize) -> Result<Replayed> {
     let input = json!({"steps": STEPS, "marker": marker(site, "killed", round)?});
     let id = submit(connection, PYTHON, &input).await?;
     let job = wait(env, connection, &id).await?;
@@ -44,11 +60,11 @@ async fn killed(env: &Env, connection: &mut Connection, site: &Site, round: usiz
     let id = answer["id"].as_str().context("a retry has an id")?.to_owned();
     let job = wait(env, connection, &id).await?;
     let started = job["started_at"].as_f64().context("a job has a start")?;
-    until_first_new(started, &completed(job)?)
+    replayed(started, &completed(job)?)
 }
 
 /// Parks the job after a thousand steps, and sends it the message that it waits for: from the message until the first step after it.
-async fn woken(env: &Env, connection: &mut Connection, site: &Site, round: usize) -> Result<Duration> {
+async fn woken(env: &Env, connection: &mut Connection, site: &Site, round: usize) -> Result<Replayed> {
     let marker = marker(site, "woken", round)?;
     std::fs::write(&marker, "")?;
     let id = submit(connection, PYTHON, &json!({"steps": STEPS, "receive": true, "marker": marker})).await?;
@@ -64,7 +80,7 @@ async fn woken(env: &Env, connection: &mut Connection, site: &Site, round: usize
     let sent = env.clock.wall().0 as f64 / 1e6;
     connection.send(&request("POST", &format!("/api/jobs/{id}/messages"), br#"{"message": 1}"#)).await?;
     let job = wait(env, connection, &id).await?;
-    until_first_new(sent, &completed(job)?)
+    replayed(sent, &completed(job)?)
 }
 
 fn marker(site: &Site, kind: &str, round: usize) -> Result<String> {
@@ -72,7 +88,8 @@ fn marker(site: &Site, kind: &str, round: usize) -> Result<String> {
     Ok(path.display().to_string())
 }
 
-fn until_first_new(begun: f64, output: &Value) -> Result<Duration> {
+fn replayed(begun: f64, output: &Value) -> Result<Replayed> {
     let at = output["at"].as_f64().context("the output has no time")?;
-    Ok(Duration::from_secs_f64((at - begun).max(0.0)))
+    let until_new = Duration::from_secs_f64((at - begun).max(0.0));
+    Ok(Replayed { until_new, steps: times(output)?.iter().sum() })
 }
