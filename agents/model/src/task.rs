@@ -252,7 +252,7 @@ mod tests {
         #[test]
         fn numbers_come_back(vectors in prop::collection::vec(prop::collection::vec(0.1_f32..1e30, 3), 1..5)) {
             let answer = Answer::of_vectors("m", &vectors, vectors.len(), Usage::default()).expect("usable");
-            prop_assert_eq!(answer.vectors(vectors.len()).expect("readable"), vectors.clone());
+            prop_assert_eq!(&answer.vectors(vectors.len()).expect("readable"), &vectors);
             let scores = &vectors[0];
             let answer = Answer::of_scores("m", scores, 3, Usage::default()).expect("usable");
             prop_assert_eq!(&answer.scores(3).expect("readable"), scores);

@@ -83,7 +83,7 @@ mod tests {
         ];
         assert!(bad.iter().all(|value| entry(value).is_none()));
         let mut list = bad.to_vec();
-        list.push(good.clone());
+        list.push(good);
         for value in [json!(list), json!({"entries": list}), json!({"count": 1, "results": list})] {
             let found = entries(&value).expect("a list");
             assert_eq!(

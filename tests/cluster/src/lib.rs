@@ -182,9 +182,9 @@ mod spawn;
 #[cfg(test)]
 mod store;
 #[cfg(test)]
-mod stores;
-#[cfg(test)]
 mod stored_models;
+#[cfg(test)]
+mod stores;
 #[cfg(test)]
 mod stream;
 #[cfg(test)]

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
+use atlas_env::Env;
 use axum::Router;
 use axum::body::Bytes;
 use axum::extract::{Query, State};
@@ -139,7 +140,7 @@ async fn server() -> (String, Shared) {
     let router = Router::new().fallback(answer).with_state(kept.clone());
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let address = format!("http://{}", listener.local_addr().expect("an address"));
-    tokio::spawn(async move { axum::serve(listener, router).await });
+    Env::system().spawn("stores", async move { axum::serve(listener, router).await });
     (address, kept)
 }
 

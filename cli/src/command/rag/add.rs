@@ -188,8 +188,11 @@ impl Summary {
     }
 }
 
+/// Source, text and metadata.
+type Line = (String, String, Map<String, Value>);
+
 /// The documents of a file of JSON lines.
-fn json_lines(path: &std::path::Path) -> Result<Vec<(String, String, Map<String, Value>)>, Failure> {
+fn json_lines(path: &std::path::Path) -> Result<Vec<Line>, Failure> {
     let mut text = String::new();
     let read = if path.as_os_str() == "-" {
         std::io::stdin().take(INPUT_BYTES_MAX).read_to_string(&mut text)
