@@ -54,7 +54,7 @@ enum Verb {
     /// Checks a contract.
     Validate(validate::Options),
     /// Serves HTTP and, if asked for, MCP.
-    Serve(serve::Options),
+    Serve(Box<serve::Options>),
     /// Serves tools over MCP.
     Mcp(mcp::Options),
     /// Jobs.

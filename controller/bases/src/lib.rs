@@ -1,7 +1,7 @@
 //! Document bases: documents that the cluster keeps, and that people and agents search
 //! ([ADR 85](../../../docs/adr/0085-document-bases.md)).
 //!
-//! An object of the kind `base` has the settings and names [segments](segment): artifacts with documents, which never change. A change makes
+//! An object of the kind `base` has the settings and names segments: artifacts with documents, which never change. A change makes
 //! a new segment and swaps the list with the revision of the object, so a search sees the base before the change or after it. Who may call is
 //! decided before: by the row of an operation, or by the contract of an agent.
 
