@@ -55,17 +55,18 @@ fn condition(value: &Value) -> Read<Condition> {
         let text = (text != "*").then(|| text.to_owned());
         return Ok(Condition { text, ..Condition::default() });
     }
-    let members = object(value, "match", &["text", "regex", "round"])?;
+    let members = object(value, "match", &["text", "regex", "round", "system", "result"])?;
     let text = members.get("text").map(|text| string(text, "match.text")).transpose()?;
-    let regex = members.get("regex").map(regex).transpose()?;
+    let regex = |name: &str| members.get(name).map(|value| regex(value, &format!("match.{name}"))).transpose();
+    let (regex, system, result) = (regex("regex")?, regex("system")?, regex("result")?);
     let round = members.get("round").map(|round| number(round, "match.round")).transpose()?;
-    Ok(Condition { text, regex, round })
+    Ok(Condition { text, regex, round, system, result })
 }
 
-fn regex(value: &Value) -> Read<Regex> {
-    let text = string(value, "match.regex")?;
+fn regex(value: &Value, what: &str) -> Read<Regex> {
+    let text = string(value, what)?;
     let built = RegexBuilder::new(&text).size_limit(REGEX_BYTES_MAX).dfa_size_limit(REGEX_BYTES_MAX).build();
-    built.map_err(|error| format!("match.regex is not an expression: {error}"))
+    built.map_err(|error| format!("{what} is not an expression: {error}"))
 }
 
 fn reply(members: &Map<String, Value>) -> Read<Reply> {

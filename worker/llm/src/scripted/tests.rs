@@ -1,3 +1,4 @@
+use atlas_model::ToolResult;
 use expect_test::{Expect, expect};
 use proptest::prelude::*;
 use serde_json::json;
@@ -196,7 +197,7 @@ fn the_example_of_the_module_is_a_script() {
     let (_, rest) = text.split_once("//! ```yaml\n").expect("an example");
     let (example, _) = rest.split_once("//! ```").expect("its end");
     let yaml = example.replace("//! ", "");
-    assert_eq!(Script::parse(yaml.as_bytes()).map(|script| script.rules.len()), Ok(3));
+    assert_eq!(Script::parse(yaml.as_bytes()).map(|script| script.rules.len()), Ok(4));
 }
 
 proptest! {
@@ -216,4 +217,79 @@ fn arguments_that_are_no_json_stay_text() {
     let Some(Event::Answer(answer)) = events.last() else { panic!("no answer") };
     let arguments: Vec<&Value> = answer.tool_calls().map(|call| &call.arguments).collect();
     assert_eq!(arguments, [&json!({"city": "Bern"}), &json!("{\"ci")]);
+}
+
+#[test]
+fn what_groups_matched_is_put_into_the_answer() {
+    let script = r#"
+- match: { regex: 'my name is (\w+)( indeed)?', round: 1 }
+  tool_calls:
+    - { name: keep, arguments: { entry: "{regex.1}{regex.2}", tags: ["{regex.0}", 1], other: "{regex.3} {system.1} {regex}" } }
+- match: { system: 'Answer in (\w+)', result: '"id": ?(\d+)' }
+  text: '{"kept": {result.1}, "in": "{system.1}"}'
+- match: "*"
+  text: "{result.1}"
+"#;
+    check(
+        script,
+        &asking("my name is {system.1}"),
+        0,
+        &expect![[r#"
+        after 0ns
+        parts:
+          {"type":"text","text":"{result.1}"}
+        stop: "end"
+        usage: {"input":13,"output":10,"cache_read":0,"cache_write":0,"reasoning":0}
+        model: "mock"
+        id: null"#]],
+    );
+    check(
+        script,
+        &asking("Hello, my name is Ada."),
+        0,
+        &expect![[r#"
+        after 0ns
+        parts:
+          {"type":"tool_call","id":"call_1_0","name":"keep","arguments":{"entry":"Ada","tags":["my name is Ada",1],"other":"{regex.3} {system.1} {regex}"}}
+        stop: "tools"
+        usage: {"input":13,"output":29,"cache_read":0,"cache_write":0,"reasoning":0}
+        model: "mock"
+        id: null"#]],
+    );
+    let returned = |content: &str| {
+        let result =
+            ToolResult { call: "1".to_owned(), name: "keep".to_owned(), content: content.to_owned(), error: false };
+        let messages = vec![
+            Message::user("my name is Ada"),
+            Message { role: Role::Assistant, parts: Vec::new() },
+            Message { role: Role::User, parts: vec![Part::ToolResult(result)] },
+        ];
+        Request { system: "Answer in German.".to_owned(), messages: messages.into(), ..Request::default() }
+    };
+    check(
+        script,
+        &returned(r#"{"id": 7}"#),
+        0,
+        &expect![[r#"
+        after 0ns
+        parts:
+          {"type":"text","text":"{\"kept\": 7, \"in\": \"German\"}"}
+        stop: "end"
+        usage: {"input":34,"output":14,"cache_read":0,"cache_write":0,"reasoning":0}
+        model: "mock"
+        id: null"#]],
+    );
+    check(
+        script,
+        &returned("nothing"),
+        0,
+        &expect![[r#"
+        after 0ns
+        parts:
+          {"type":"text","text":"{result.1}"}
+        stop: "end"
+        usage: {"input":33,"output":10,"cache_read":0,"cache_write":0,"reasoning":0}
+        model: "mock"
+        id: null"#]],
+    );
 }
