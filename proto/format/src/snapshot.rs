@@ -14,6 +14,10 @@ use atlas_types::{
 };
 use prost::Message as _;
 
+mod jobs;
+
+use self::jobs::JobRecords;
+
 use crate::convert::{fixed, name, required};
 use crate::proto::snapshot_record::Kind;
 use crate::{FormatError, SnapshotError, proto};
@@ -124,6 +128,16 @@ impl<W: Write> RecordWriter<'_, W> {
 
 /// Reads a snapshot to its end. What is damaged, cut short, out of order or not understood is an error.
 pub fn decode_snapshot(input: impl Read) -> Result<StateImage, SnapshotError> {
+    std::thread::scope(|scope| {
+        let mut jobs = JobRecords::new(scope);
+        let read = decode_records(input, &mut jobs);
+        // A job that cannot be read comes before whatever ended the reading.
+        let jobs = jobs.finish()?;
+        Ok(StateImage { jobs, ..read? })
+    })
+}
+
+fn decode_records(input: impl Read, jobs: &mut JobRecords<'_, '_>) -> Result<StateImage, SnapshotError> {
     let mut reader = RecordReader { input, hasher: blake3::Hasher::new(), buffer: Vec::new(), record: 0 };
     let mut magic = [0; MAGIC.len()];
     reader.exact(&mut magic)?;
@@ -138,8 +152,17 @@ pub fn decode_snapshot(input: impl Read) -> Result<StateImage, SnapshotError> {
     let mut rank = 1;
     loop {
         let record = reader.record;
-        let kind = reader.next()?;
         let order = SnapshotError::Order { record };
+        let bytes = reader.next_bytes()?;
+        if jobs::is_job(bytes) {
+            if rank > jobs::RANK {
+                return Err(order);
+            }
+            rank = jobs::RANK;
+            jobs.push(record, bytes, &mut shared);
+            continue;
+        }
+        let kind = read_record(bytes).map_err(|source| SnapshotError::Record { record, source })?;
         if rank_of(&kind) < rank {
             return Err(order);
         }
@@ -161,7 +184,7 @@ fn rank_of(kind: &Kind) -> u8 {
         Kind::Head(_) => 1,
         Kind::Agent(_) => 2,
         Kind::Node(_) => 3,
-        Kind::Job(_) => 4,
+        Kind::Job(_) => jobs::RANK,
         Kind::Ended(_) => 5,
         Kind::Request(_) => 6,
         Kind::Sink(_) => 7,
@@ -191,12 +214,7 @@ fn add(image: &mut StateImage, shared: &mut Shared, kind: Kind) -> Result<(), Fo
             node: Arc::new(required("node_record.node", message.node)?.try_into()?),
             inventory_since: FencingToken(message.inventory_since),
         }),
-        Kind::Job(mut message) => {
-            let spec = message.spec.take().map(|spec| shared.spec(spec)).transpose()?;
-            let mut job = Job { spec, ..Job::try_from(message)? };
-            shared.job(&mut job);
-            image.jobs.push(Arc::new(job));
-        }
+        Kind::Job(message) => image.jobs.push(shared.job(message)?),
         Kind::Ended(message) => {
             image.ended.push(EndedImage { event: EventSeq(message.event_seq), job: JobId(message.job_id) });
         }
@@ -229,7 +247,7 @@ fn add(image: &mut StateImage, shared: &mut Shared, kind: Kind) -> Result<(), Fo
 }
 
 /// Equal parts become one in memory again, as they were before the snapshot: a version and all its jobs share one spec and one name.
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct Shared {
     /// Specs by their bytes.
     specs: BTreeMap<Vec<u8>, Arc<RunSpec>>,
@@ -252,11 +270,14 @@ impl Shared {
         Ok(spec)
     }
 
-    fn job(&mut self, job: &mut Job) {
+    fn job(&mut self, mut message: proto::Job) -> Result<Arc<Job>, FormatError> {
+        let spec = message.spec.take().map(|spec| self.spec(spec)).transpose()?;
+        let mut job = Job { spec, ..Job::try_from(message)? };
         job.share(None);
         share(&mut self.namespaces, &mut job.namespace);
         share(&mut self.agents, &mut job.agent);
         share(&mut self.principals, &mut job.principal);
+        Ok(Arc::new(job))
     }
 }
 
@@ -284,6 +305,12 @@ impl<R: Read> RecordReader<R> {
 
     fn next(&mut self) -> Result<Kind, SnapshotError> {
         let record = self.record;
+        read_record(self.next_bytes()?).map_err(|source| SnapshotError::Record { record, source })
+    }
+
+    /// The bytes of the next record.
+    fn next_bytes(&mut self) -> Result<&[u8], SnapshotError> {
+        let record = self.record;
         let mut len = [0; 4];
         self.exact(&mut len)?;
         let len = u32::from_le_bytes(len) as usize;
@@ -296,9 +323,8 @@ impl<R: Read> RecordReader<R> {
             return Err(SnapshotError::Truncated { records: record });
         }
         self.hasher.update(&self.buffer);
-        let kind = read_record(&self.buffer).map_err(|source| SnapshotError::Record { record, source })?;
         self.record += 1;
-        Ok(kind)
+        Ok(&self.buffer)
     }
 
     /// Compares the checksum and makes sure that nothing follows it.

@@ -221,6 +221,32 @@ fn a_snapshot_cut_anywhere_is_refused() {
 }
 
 #[test]
+fn many_jobs_are_decoded_in_their_order() {
+    let mut draw = Draw::new(11);
+    let mut image = draw.value::<StateImage>();
+    let few: Vec<Arc<Job>> = (0..7).map(|_| Arc::new(draw.value::<Job>())).collect();
+    image.jobs = few.iter().cycle().take(5_000).cloned().collect();
+    let mut bytes = snapshot(&image);
+    assert_eq!(decode_snapshot(bytes.as_slice()).expect("own bytes"), image);
+
+    // Two damaged jobs, of which the first is reported, although the checksum is wrong as well.
+    let before = 1 + (image.agents.len() + image.nodes.len()) as u64;
+    let mut at = 8;
+    for record in 0..before + 4_000 {
+        let len = bytes[at..at + 4].iter().rev().fold(0, |len, byte| len << 8 | usize::from(*byte));
+        if record == before + 1_000 || record == before + 3_999 {
+            bytes[at + 4 + len - 1] ^= 0xff;
+            bytes[at + 5] ^= 0x01;
+        }
+        at += 4 + len;
+    }
+    match decode_snapshot(bytes.as_slice()) {
+        Err(SnapshotError::Record { record, .. }) => assert_eq!(record, before + 1_000),
+        other => panic!("{:?}", other.map(|image| image.jobs.len())),
+    }
+}
+
+#[test]
 fn a_huge_length_takes_no_memory() {
     let mut bytes = b"ATLSNAP1".to_vec();
     bytes.extend(u32::MAX.to_le_bytes());
