@@ -3,11 +3,13 @@
 use std::sync::Arc;
 
 use atlas_types::{
-    Bucket, EndedImage, Envelope, EnvelopeImage, Inbox, InboxImage, JobId, JobStatus, Journal, JournalImage, NodeImage,
-    Object, ObjectKey, SinkImage, StateImage,
+    Bucket, EndedImage, Envelope, EnvelopeImage, Inbox, InboxImage, Job, JobId, JobStatus, Journal, JournalImage,
+    NodeImage, Object, ObjectKey, SinkImage, StateImage,
 };
 
 use crate::dedupe::Dedupe;
+use crate::halves::both;
+use crate::index::Index;
 use crate::invariant::Violation;
 use crate::jobs::Jobs;
 use crate::map::Map;
@@ -88,7 +90,6 @@ impl State {
             let id = node.id.clone();
             once("a node", state.nodes.insert(id, Arc::new(NodeState::new(node, inventory_since))).is_none())?;
         }
-        state.jobs = Jobs::of(image.jobs).ok_or(ImageError::Twice { what: "a job" })?;
         for EndedImage { event, job } in image.ended {
             once("an ending", state.ended.insert(event, job).is_none())?;
         }
@@ -128,21 +129,26 @@ impl State {
         for Bucket { key, full } in image.buckets {
             once("a bucket", state.buckets.insert(key, full).is_none())?;
         }
-        state.rebuild()?;
+        state.rebuild(image.jobs)?;
         state.check_loaded().map_err(ImageError::Violation)?;
         Ok(state)
     }
 
-    /// Rebuilds what is derived from agents, nodes, jobs and join tokens.
-    fn rebuild(&mut self) -> Result<(), ImageError> {
+    /// Takes the jobs in and rebuilds what is derived from agents, nodes, jobs and join tokens. Tables and indexes of
+    /// many jobs are built beside each other.
+    fn rebuild(&mut self, mut jobs: Vec<Arc<Job>>) -> Result<(), ImageError> {
+        let ids: Vec<_> = jobs.iter().map(|job| (job.id, job.queue_seq)).collect();
+        // In the order of the tables, because neighbours are found fast.
+        jobs.sort_unstable_by_key(|job| job.queue_seq);
+        let (tables, index) =
+            both(is_many(jobs.len() as u64), || Jobs::of(&ids, &jobs), || self.job_index(jobs.iter()));
+        self.jobs = tables.ok_or(ImageError::Twice { what: "a job" })?;
         let mut nodes: Map<_, _> = self.nodes.clone();
-        for (job, lease) in self.jobs.iter().filter_map(|job| Some((job, job.lease.as_ref()?))) {
+        for (job, lease) in jobs.iter().filter_map(|job| Some((job, job.lease.as_ref()?))) {
             let node = nodes.get_mut(&lease.node).ok_or(ImageError::UnknownNode)?;
             Arc::make_mut(node).take(lease, job.depth());
         }
-        let mut spawns = crate::index::Spawns::default();
-        self.jobs.iter().for_each(|job| spawns.change(None, Some(job)));
-        for job in spawns.waiting().filter_map(|id| self.jobs.get(id)) {
+        for job in index.spawns.waiting().filter_map(|id| self.jobs.get(id)) {
             let Some(lease) = &job.lease else { continue };
             let Some(node) = nodes.get_mut(&lease.node) else { continue };
             Arc::make_mut(node).lend(lease.allocation.place, job.depth(), true);
@@ -153,22 +159,30 @@ impl State {
             nodes.get_mut(&id).map(Arc::make_mut).into_iter().for_each(NodeState::admit_owed);
         }
         self.nodes = nodes;
-        self.index = self.rebuilt_index();
+        self.index = self.whole_index(index);
         Ok(())
     }
 
     /// The indexes as agents, nodes, jobs, join tokens and objects alone give them.
-    pub(crate) fn rebuilt_index(&self) -> crate::index::Index {
-        let mut index = crate::index::Index::default();
+    pub(crate) fn rebuilt_index(&self) -> Index {
+        self.whole_index(self.job_index(self.jobs.iter()))
+    }
+
+    /// What objects, progress and jobs add to the indexes. The jobs come by place.
+    fn job_index<'j>(&self, jobs: impl Iterator<Item = &'j Arc<Job>>) -> Index {
+        let mut index = Index::default();
         // Before the jobs, whose order depends on them.
         self.all_objects().for_each(|object| index.object(None, Some(object)));
         for (namespace, spec) in index.objects.clone().all_limits() {
             index.waiting.reorder(namespace, spec.aging(), |_| None);
         }
         self.progress_of.iter().for_each(|(namespace, progress)| index.progress(namespace, Some(*progress)));
-        for job in self.jobs.iter() {
-            index.add(None, Some(job));
-        }
+        jobs.for_each(|job| index.add(None, Some(job)));
+        index
+    }
+
+    /// Adds the rest.
+    fn whole_index(&self, mut index: Index) -> Index {
         index.share_all();
         for parent in index.spawns.clone().waiting() {
             if let Some(parent) = self.jobs.get(parent).filter(|parent| parent.status == JobStatus::Running) {
@@ -202,6 +216,11 @@ impl State {
     pub(crate) fn all_objects(&self) -> impl Iterator<Item = &Arc<Object>> {
         self.objects.values().flat_map(|kinds| kinds.values()).flat_map(|objects| objects.values())
     }
+}
+
+/// Whether so many jobs are worth a second thread.
+pub(crate) fn is_many(jobs: u64) -> bool {
+    jobs >= 10_000
 }
 
 fn journal_image(job: JobId, journal: &Arc<Journal>) -> JournalImage {

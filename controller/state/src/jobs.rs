@@ -17,13 +17,11 @@ pub(crate) struct Jobs {
 }
 
 impl Jobs {
-    /// Jobs that were read, by id; none if two have one id or one place. They are put in by place, because neighbours are found fast.
-    pub(crate) fn of(jobs: Vec<Arc<Job>>) -> Option<Self> {
+    /// Jobs that were read, by id and by place; none if two have one id or one place.
+    pub(crate) fn of(by_id: &[(JobId, u64)], by_place: &[Arc<Job>]) -> Option<Self> {
         let mut all = Self::default();
-        let known = jobs.iter().any(|job| all.places.insert(job.id, job.queue_seq).is_some());
-        let mut jobs = jobs;
-        jobs.sort_unstable_by_key(|job| job.queue_seq);
-        let taken = jobs.into_iter().any(|job| all.by_place.insert(job.queue_seq, job).is_some());
+        let known = by_id.iter().any(|(id, place)| all.places.insert(*id, *place).is_some());
+        let taken = by_place.iter().any(|job| all.by_place.insert(job.queue_seq, Arc::clone(job)).is_some());
         (!known && !taken).then_some(all)
     }
 

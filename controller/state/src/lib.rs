@@ -26,6 +26,7 @@ mod circuit;
 mod command;
 mod dedupe;
 mod fair;
+mod halves;
 mod image;
 mod index;
 mod invariant;

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use atlas_types::{EndedImage, EventSeq, JobId, StateImage};
+use atlas_types::{EndedImage, EventSeq, FencingToken, Job, JobId, JobStatus, StateImage};
 use expect_test::{Expect, expect};
 
 use super::script::Run;
-use crate::State;
+use crate::{ImageError, State, Violation};
 
 /// Breaks the image of a small busy state and says how loading it is refused.
 fn refused(break_it: impl FnOnce(&mut StateImage), expected: &Expect) {
@@ -58,4 +58,27 @@ fn a_broken_invariant() {
             the image is not a state that commands lead to
             COUNT-1 is broken: 2 active, 0 of the cluster and 2 ended jobs are not 3"#]],
     );
+}
+
+#[test]
+fn many_jobs() {
+    let mut run = Run::new();
+    run.prepare("agent a; node n1; job j1 key=k; job j2; job j3; grant j1 n1; grant j2 n1; complete j2; ack m1");
+    let mut image = run.state.to_image();
+    let waiting = image.jobs.iter().find(|job| job.status == JobStatus::Pending).cloned().expect("a waiting job");
+    for number in 1..=20_000_u64 {
+        image.queue_seq += 1;
+        // Ids are in another order than places.
+        let id = JobId(number.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1 << 40);
+        image.jobs.push(Arc::new(Job { id, queue_seq: image.queue_seq, ..(*waiting).clone() }));
+    }
+    image.jobs.sort_unstable_by_key(|job| job.id);
+    let state = State::from_image(image.clone()).expect("a state");
+    assert_eq!(state.check_invariants(), Ok(()));
+    assert_eq!(state.to_image(), image);
+
+    let broken = StateImage { grant_seq: FencingToken(0), ..image.clone() };
+    assert!(matches!(State::from_image(broken), Err(ImageError::Violation(Violation { name: "LEASE-2", .. }))));
+    image.jobs.push(Arc::clone(&image.jobs[0]));
+    assert_eq!(State::from_image(image).err(), Some(ImageError::Twice { what: "a job" }));
 }
