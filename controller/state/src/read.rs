@@ -173,9 +173,9 @@ impl State {
         self.jobs.len()
     }
 
-    /// The jobs that have not ended, of all namespaces. Looks at every job.
+    /// The jobs that have not ended, of all namespaces, the oldest first. Looks at every job.
     pub fn live_jobs(&self) -> impl Iterator<Item = &Arc<Job>> {
-        self.jobs.iter_by_id().filter(|job| !job.status.is_terminal())
+        self.jobs.iter().filter(|job| !job.status.is_terminal())
     }
 
     /// Jobs of a namespace, the newest first, those of one status if one is given. To go on after a page, give the last

@@ -49,7 +49,9 @@ pub(super) fn record(change: &mut Change<'_>, checked: Checked) {
     }
     let id = job.id;
     change.submit(job);
-    if let (Some(failure), Ok(job)) = (failure, change.job(id)) {
+    if let Some(failure) = failure
+        && let Ok(job) = change.job(id)
+    {
         let job = (**job).clone();
         change.fail_without_run(job, failure);
     }
@@ -58,7 +60,10 @@ pub(super) fn record(change: &mut Change<'_>, checked: Checked) {
 
 /// Asks for the approvals of a job that was recorded.
 pub(super) fn ask(change: &mut Change<'_>, id: JobId, asks: &[ApprovalAsk]) {
-    if let Some(job) = change.state.jobs.get(id).filter(|_| !asks.is_empty()).cloned() {
+    if asks.is_empty() {
+        return;
+    }
+    if let Some(job) = change.state.jobs.get(id).cloned() {
         change.ask_approvals(&job, asks);
     }
 }
