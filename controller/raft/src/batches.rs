@@ -81,7 +81,7 @@ impl Batches {
         // twice.
         let mut inner = self.lock();
         if let Some(early) = inner.early.as_mut()
-            && batch.events.last().is_some_and(|event| event.seq > *from)
+            && follows(&batch.events, *from)
         {
             if early.len() == EARLY_MAX {
                 early.pop_front();
@@ -97,6 +97,11 @@ impl Batches {
         } else if inner.held.len() == 1 {
             holds.notify_one();
         }
+    }
+
+    /// True if the history lacks an entry with these events. Nobody else has subscribed while the log is replayed.
+    pub(crate) fn keeps_early(&self, events: &[EventRecord]) -> bool {
+        follows(events, self.shared.from) && self.lock().early.is_some()
     }
 
     /// Sends the delayed entries.
@@ -145,6 +150,11 @@ impl Batches {
     fn lock(&self) -> MutexGuard<'_, Inner> {
         self.shared.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// True if some of `events` come after `from`.
+fn follows(events: &[EventRecord], from: EventSeq) -> bool {
+    events.last().is_some_and(|event| event.seq > from)
 }
 
 impl Inner {

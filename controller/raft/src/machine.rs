@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use atlas_format::SnapshotError;
 use atlas_replica::{PlannedEntry, Replica};
 use atlas_state::State;
-use atlas_types::EventSeq;
+use atlas_types::{Entry, EventSeq};
 use tokio::sync::watch;
 
 use crate::batches::{AppliedBatch, Batches};
@@ -74,6 +74,7 @@ impl StateMachine {
 
 impl Machine for StateMachine {
     type State = State;
+    type Entry = Entry;
 
     fn apply(&mut self, id: RaftLogId, proposal: &Proposal) -> io::Result<Reply> {
         let entry = proposal.entry();
@@ -91,6 +92,30 @@ impl Machine for StateMachine {
         self.applied.send_replace(state);
         self.batches.send(batch);
         Ok(Reply::Applied)
+    }
+
+    fn decode(proposal: &Proposal) -> io::Result<Entry> {
+        atlas_replica::decode(proposal.entry()).map_err(io::Error::other)
+    }
+
+    fn replay(&mut self, id: RaftLogId, entry: &Entry, proposal: &Proposal) -> io::Result<()> {
+        let applied = self.replica.apply_decoded(entry, proposal.entry()).map_err(io::Error::other)?;
+        if applied.stale {
+            return Ok(());
+        }
+        let state = self.replica.state();
+        self.checks.applied(state, &applied.digests);
+        // A state that is handed on makes the next entry copy what it changes, so only the history gets those that it
+        // lacks.
+        if self.batches.keeps_early(&applied.events) {
+            let (seq, state) = (state.seq(), state.clone());
+            self.batches.send(AppliedBatch { index: id.index, seq, events: applied.events, state });
+        }
+        Ok(())
+    }
+
+    fn replayed(&mut self) {
+        self.applied.send_replace(self.replica.state().clone());
     }
 
     fn snapshot(&self) -> (Source, EventSeq) {

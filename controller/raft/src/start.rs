@@ -171,7 +171,8 @@ impl Running {
         let slot = Slot::default();
         let (checks, digests_seen) = Checks::new(options.digest_every);
         let machine = StateMachine::new(state, slot.clone(), applied_sender, batches.clone(), checks);
-        let store = MachineStore::new(machine, snapshots.clone(), history_seen.clone(), env.clone());
+        let committed = log.committed().map(|committed| committed.index);
+        let store = MachineStore::new(machine, committed, snapshots.clone(), history_seen.clone(), env.clone());
         let config = config()?;
         let addresses = Addresses::default();
         let hurry = Hurry::default();

@@ -179,6 +179,24 @@ async fn replayed_batches_wait_for_the_history() {
 }
 
 #[tokio::test]
+async fn a_replayed_log_shows_its_newest_state() {
+    let (dir, disk) = (tempfile::tempdir().expect("temporary directory"), SimDisk::default());
+    let (handle, service) = member(dir.path(), &disk).await;
+    for number in 1..=100 {
+        soon(handle.propose(vec![set(number)])).await.expect("applied");
+    }
+    soon(service.shutdown()).await;
+    let (handle, service) = member(dir.path(), &disk).await;
+    assert_eq!(number(&handle), 100);
+    let mut batches = handle.subscribe();
+    assert!(batches.try_recv().is_err(), "nothing from before the subscription");
+    soon(handle.propose(vec![set(101)])).await.expect("applied");
+    let batch = soon(batches.recv()).await.expect("sent");
+    assert_eq!(batch.seq, handle.applied_seq());
+    soon(service.shutdown()).await;
+}
+
+#[tokio::test]
 async fn one_job_alone_takes_two_entries() {
     let (dir, disk) = (tempfile::tempdir().expect("temporary directory"), SimDisk::default());
     let (handle, service) = member(dir.path(), &disk).await;

@@ -25,4 +25,4 @@ mod replica;
 mod tests;
 
 pub use head::{Duties, Head, PlannedEntry};
-pub use replica::{AppliedEntry, Halt, Replica};
+pub use replica::{AppliedEntry, Halt, Replica, decode};

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use atlas_state::{Applied, State};
-use atlas_types::{Command, EventRecord, Outcome, Rejection, ReportDigest, Request};
+use atlas_types::{Command, Entry, EventRecord, Outcome, Rejection, ReportDigest, Request};
 
 use crate::head::PlannedEntry;
 
@@ -62,8 +62,12 @@ impl Replica {
 
     /// Applies a committed entry.
     pub fn apply(&mut self, entry_bytes: &[u8]) -> Result<AppliedEntry, Halt> {
-        let entry = atlas_format::decode_entry(entry_bytes).map_err(|source| Halt::Unreadable { source })?;
-        match self.state.apply_entry(&entry).map_err(|source| Halt::Refused { source })? {
+        self.apply_decoded(&decode(entry_bytes)?, entry_bytes)
+    }
+
+    /// Applies a committed entry that was decoded from these bytes.
+    pub fn apply_decoded(&mut self, entry: &Entry, entry_bytes: &[u8]) -> Result<AppliedEntry, Halt> {
+        match self.state.apply_entry(entry).map_err(|source| Halt::Refused { source })? {
             Applied::Stale => {
                 Ok(AppliedEntry { stale: true, outcomes: Vec::new(), events: Arc::new([]), digests: Vec::new() })
             }
@@ -102,6 +106,11 @@ impl Replica {
         self.state = planned.state.clone();
         Ok(adopted)
     }
+}
+
+/// Decodes a committed entry. This depends on no state, so it can be done ahead, on another thread.
+pub fn decode(entry_bytes: &[u8]) -> Result<Entry, Halt> {
+    atlas_format::decode_entry(entry_bytes).map_err(|source| Halt::Unreadable { source })
 }
 
 /// The digest that a request reports, if it reports one.

@@ -13,7 +13,7 @@ use atlas_types::EventSeq;
 use futures::{Stream, StreamExt};
 use openraft::storage::{EntryResponder, RaftStateMachine};
 use openraft::{EntryPayload, OptionalSend, RaftSnapshotBuilder};
-use tokio::sync::watch;
+use tokio::sync::{mpsc, watch};
 
 use super::snapshot::{Check, SnapshotFile, Snapshots, Source};
 use super::{Proposal, RaftLogId, RaftSnapshotMeta, RaftStoredMembership, Reply, Types};
@@ -26,11 +26,24 @@ pub(crate) trait Machine: Send + Sync + 'static {
     /// A complete state.
     type State: Send + 'static;
 
+    /// A decoded entry.
+    type Entry: Send + 'static;
+
     /// Whether entry indexes must be consecutive. They are in every real log, but openraft's storage suite skips some.
     const GAPLESS: bool = true;
 
     /// Applies a committed entry. An error stops the member.
     fn apply(&mut self, id: RaftLogId, proposal: &Proposal) -> io::Result<Reply>;
+
+    /// Decodes an entry that is replayed. It is called off Raft's thread.
+    fn decode(proposal: &Proposal) -> io::Result<Self::Entry>;
+
+    /// Applies an entry that was committed before this start. The state is not shown to others before
+    /// [`Self::replayed`].
+    fn replay(&mut self, id: RaftLogId, entry: &Self::Entry, proposal: &Proposal) -> io::Result<()>;
+
+    /// The last of these entries was applied, or it was one of Raft's own.
+    fn replayed(&mut self);
 
     /// A view of the current state, and the last event in it.
     fn snapshot(&self) -> (Source, EventSeq);
@@ -47,6 +60,8 @@ pub(crate) trait Machine: Send + Sync + 'static {
 pub(crate) struct MachineStore<M> {
     machine: M,
     applied: Option<RaftLogId>,
+    /// The last entry that openraft replays at the start.
+    replay_to: Option<u64>,
     membership: RaftStoredMembership,
     snapshots: Snapshots,
     history: watch::Receiver<EventSeq>,
@@ -54,19 +69,67 @@ pub(crate) struct MachineStore<M> {
 }
 
 impl<M: Machine> MachineStore<M> {
-    /// A store over an empty machine; openraft restores the current snapshot into it.
-    pub(crate) fn new(machine: M, snapshots: Snapshots, history: watch::Receiver<EventSeq>, env: Env) -> Self {
-        Self { machine, applied: None, membership: RaftStoredMembership::default(), snapshots, history, env }
+    /// A store over an empty machine. openraft restores the current snapshot into it and replays the log up to the
+    /// entry `committed`.
+    pub(crate) fn new(
+        machine: M,
+        committed: Option<u64>,
+        snapshots: Snapshots,
+        history: watch::Receiver<EventSeq>,
+        env: Env,
+    ) -> Self {
+        let membership = RaftStoredMembership::default();
+        Self { machine, applied: None, replay_to: committed, membership, snapshots, history, env }
     }
 
-    fn apply_one(&mut self, id: RaftLogId, payload: EntryPayload<Proposal, u64, Member>) -> io::Result<Reply> {
+    /// Applies entries that were committed before this start, and decodes those that follow on another thread
+    /// meanwhile.
+    async fn replay(&mut self, entries: Vec<EntryResponder<Types>>, last: u64) -> io::Result<()> {
+        let proposal = |(entry, _): &EntryResponder<Types>| match &entry.payload {
+            EntryPayload::Normal(proposal) if entry.log_id.index <= last => Some(proposal.clone()),
+            _ => None,
+        };
+        let proposals: Vec<Proposal> = entries.iter().filter_map(proposal).collect();
+        let (decoded, mut ready) = mpsc::channel(proposals.len().max(1));
+        self.env.spawn_blocking("decode-entries", move || {
+            // There is room for all of them. The receiver is gone if an earlier entry failed.
+            proposals.iter().all(|proposal| decoded.try_send(M::decode(proposal)).is_ok())
+        });
+        for (entry, responder) in entries {
+            let is_decoded = matches!(entry.payload, EntryPayload::Normal(_)) && entry.log_id.index <= last;
+            let decoded = if is_decoded {
+                Some(ready.recv().await.ok_or_else(|| io::Error::other("decoding an entry panicked"))??)
+            } else {
+                None
+            };
+            let reply = self.apply_one(entry.log_id, entry.payload, decoded)?;
+            if entry.log_id.index == last {
+                self.machine.replayed();
+            }
+            if let Some(responder) = responder {
+                responder.send(reply);
+            }
+        }
+        Ok(())
+    }
+
+    /// Applies an entry, which was decoded before if it is replayed.
+    fn apply_one(
+        &mut self,
+        id: RaftLogId,
+        payload: EntryPayload<Proposal, u64, Member>,
+        decoded: Option<M::Entry>,
+    ) -> io::Result<Reply> {
         self.check_follows(id)?;
         let reply = match payload {
             EntryPayload::Blank => Reply::Raft,
             EntryPayload::Normal(proposal) => {
                 // A panic on a committed entry would recur on every member and at every start. It is reported as an
                 // error that stops the member, not retried.
-                let applied = catch_unwind(AssertUnwindSafe(|| self.machine.apply(id, &proposal)));
+                let applied = catch_unwind(AssertUnwindSafe(|| match decoded {
+                    Some(entry) => self.machine.replay(id, &entry, &proposal).map(|()| Reply::Applied),
+                    None => self.machine.apply(id, &proposal),
+                }));
                 applied.unwrap_or_else(|_| Err(io::Error::other(format!("applying entry {id} panicked"))))?
             }
             EntryPayload::Membership(membership) => {
@@ -76,6 +139,11 @@ impl<M: Machine> MachineStore<M> {
         };
         self.applied = Some(id);
         Ok(reply)
+    }
+
+    #[cfg(test)]
+    pub(crate) fn counted(&self) -> EventSeq {
+        self.machine.snapshot().1
     }
 
     /// Applying an entry after a gap in the log would make this member silently differ from the others.
@@ -101,9 +169,17 @@ impl<M: Machine> RaftStateMachine<Types> for MachineStore<M> {
     where
         S: Stream<Item = Result<EntryResponder<Types>, io::Error>> + Unpin + OptionalSend,
     {
+        let next = self.applied.map_or(0, |applied| applied.index + 1);
+        if let Some(last) = self.replay_to.filter(|last| next <= *last) {
+            let mut replayed = Vec::new();
+            while let Some(entry) = entries.next().await {
+                replayed.push(entry?);
+            }
+            return self.replay(replayed, last).await;
+        }
         while let Some(next) = entries.next().await {
             let (entry, responder) = next?;
-            let reply = self.apply_one(entry.log_id, entry.payload)?;
+            let reply = self.apply_one(entry.log_id, entry.payload, None)?;
             if let Some(responder) = responder {
                 responder.send(reply);
             }

@@ -25,12 +25,26 @@ struct Counter<const GAPLESS: bool = false>(u64);
 
 impl<const GAPLESS: bool> Machine for Counter<GAPLESS> {
     type State = u64;
+    type Entry = ();
 
     const GAPLESS: bool = GAPLESS;
 
     fn apply(&mut self, _id: RaftLogId, _proposal: &Proposal) -> io::Result<Reply> {
         self.0 += 1;
         Ok(Reply::Applied)
+    }
+
+    fn decode(_proposal: &Proposal) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn replay(&mut self, _id: RaftLogId, (): &(), _proposal: &Proposal) -> io::Result<()> {
+        self.0 += 1;
+        Ok(())
+    }
+
+    fn replayed(&mut self) {
+        self.0 += REPLAYED;
     }
 
     fn snapshot(&self) -> (Source, EventSeq) {
@@ -51,6 +65,9 @@ impl<const GAPLESS: bool> Machine for Counter<GAPLESS> {
         Ok(std::mem::replace(&mut self.0, count))
     }
 }
+
+/// Counted when the log is replayed.
+const REPLAYED: u64 = 1_000;
 
 /// A state whose snapshot can be written but not loaded.
 const UNLOADABLE: u64 = 13;
@@ -78,7 +95,7 @@ impl StoreBuilder<Types, LogStore, MachineStore<Counter>, TempDir> for Stores {
         log.set_inline(self.inline);
         let snapshots = Snapshots::open(env.files.clone(), dir.path().join("snapshots")).expect("writable");
         let (_, history) = watch::channel(EventSeq(u64::MAX));
-        Ok((dir, LogStore::new(log, self.member), MachineStore::new(Counter::default(), snapshots, history, env)))
+        Ok((dir, LogStore::new(log, self.member), MachineStore::new(Counter::default(), None, snapshots, history, env)))
     }
 }
 
@@ -144,7 +161,7 @@ async fn a_snapshot_that_is_installed_while_another_is_built_stays() {
     let dir = tempfile::tempdir().expect("temporary directory");
     let snapshots = snapshots(&dir);
     let (synced, history) = watch::channel(EventSeq(0));
-    let mut store = MachineStore::new(Counter::<false>(10), snapshots.clone(), history, Env::system());
+    let mut store = MachineStore::new(Counter::<false>(10), None, snapshots.clone(), history, Env::system());
     let mut builder = store.get_snapshot_builder().await;
     let building = builder.build_snapshot();
     let installing = async {
@@ -160,7 +177,7 @@ async fn a_snapshot_that_is_installed_while_another_is_built_stays() {
 async fn a_missing_entry_stops_the_member() {
     let dir = tempfile::tempdir().expect("temporary directory");
     let (_, history) = watch::channel(EventSeq(u64::MAX));
-    let mut store = MachineStore::new(Counter::<true>(0), snapshots(&dir), history, Env::system());
+    let mut store = MachineStore::new(Counter::<true>(0), None, snapshots(&dir), history, Env::system());
     let entries = |indexes: [u64; 2]| {
         stream::iter(indexes.map(|index| {
             let payload = EntryPayload::Normal(Proposal::new(Vec::new()));
@@ -174,11 +191,31 @@ async fn a_missing_entry_stops_the_member() {
 }
 
 #[tokio::test]
+async fn the_end_of_a_replay_is_told_once() {
+    let dir = tempfile::tempdir().expect("temporary directory");
+    let snapshots = snapshots(&dir);
+    let (_synced, history) = watch::channel(EventSeq(u64::MAX));
+    let mut store = MachineStore::new(Counter::<true>(0), Some(3), snapshots, history, Env::system());
+    let entries = |indexes: std::ops::RangeInclusive<u64>| {
+        stream::iter(indexes.map(|index| {
+            // The last one that is replayed is none of the machine's.
+            let normal = || EntryPayload::Normal(Proposal::new(Vec::new()));
+            let payload = if index == 3 { EntryPayload::Blank } else { normal() };
+            Ok((RaftEntry { log_id: log_id(index), payload }, None))
+        }))
+    };
+    for (indexes, expected) in [(0..=1, 2), (2..=3, 3 + REPLAYED), (4..=6, 6 + REPLAYED)] {
+        store.apply(entries(indexes)).await.expect("applied");
+        assert_eq!(store.counted(), EventSeq(expected));
+    }
+}
+
+#[tokio::test]
 async fn a_snapshot_that_does_not_read_back_is_not_adopted_and_the_member_goes_on() {
     let dir = tempfile::tempdir().expect("temporary directory");
     let snapshots = snapshots(&dir);
     let (_synced, history) = watch::channel(EventSeq(u64::MAX));
-    let mut store = MachineStore::new(Counter::<false>(UNLOADABLE), snapshots.clone(), history, Env::system());
+    let mut store = MachineStore::new(Counter::<false>(UNLOADABLE), None, snapshots.clone(), history, Env::system());
     let built = store.get_snapshot_builder().await.build_snapshot().await.expect("no failure of the disk");
     assert_eq!(built.meta, RaftSnapshotMeta::default(), "it covers nothing, so nothing is purged");
     drop(built);
