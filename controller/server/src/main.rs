@@ -1,5 +1,6 @@
 //! The program `atlas-controller`.
 
+use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::Context as _;
@@ -36,6 +37,19 @@ fn is_damage(error: &anyhow::Error) -> bool {
     error.downcast_ref::<StartError>().is_some_and(StartError::is_damage)
 }
 
+/// Bytes of log and snapshots from which on a start keeps free memory for a while: it needs it again for each entry,
+/// and both threads that load a state stop while a page is given back.
+const LARGE_STATE: u64 = 64 << 20;
+
+/// Whether this start has little to load.
+fn starts_small(env: &Env, data_dir: &Path) -> bool {
+    let folders = ["log", "snapshots"].map(|folder| data_dir.join("raft").join(folder));
+    // A folder that cannot be read is reported by the start itself.
+    let files = folders.iter().filter_map(|folder| env.files.list(folder).ok()).flatten();
+    let loaded = files.filter(|file| file.extension().is_some_and(|kind| kind == "seg" || kind == "snap"));
+    loaded.filter_map(|file| env.files.size(&file).ok().flatten()).sum::<u64>() < LARGE_STATE
+}
+
 fn run() -> anyhow::Result<()> {
     atlas_env::no_core_dumps()?;
     let matches = command().get_matches();
@@ -51,7 +65,9 @@ fn run() -> anyhow::Result<()> {
         return Ok(());
     }
     let env = Env::system();
-    env.keep_no_free_memory();
+    if starts_small(&env, &loaded.options.data_dir) {
+        env.keep_no_free_memory();
+    }
     let lines = loaded.options.otlp.as_ref().and_then(|otlp| otlp.logs(&env));
     atlas_telemetry::start_log_with(&loaded.options.log, lines.map(|lines| Box::new(lines) as atlas_telemetry::Sink))?;
     // The leader loop and the log use their own thread and need a core for it. With one more thread here, two threads
