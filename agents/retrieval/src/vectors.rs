@@ -1,5 +1,7 @@
 //! Embeddings, and how near they are to the one of a question.
 
+mod bytes;
+
 use std::fmt;
 
 /// Most numbers of a vector.
@@ -42,6 +44,10 @@ pub enum VectorError {
     Count { rows: usize, chunks: usize },
     #[error("the question has a vector, but the chunks have none; build them with a model")]
     NoVectors,
+    #[error("{bytes} bytes are no whole number of vectors of {row_bytes} bytes")]
+    Bytes { bytes: usize, row_bytes: usize },
+    #[error("{which} is not as vectors are written: it is damaged")]
+    Stored { which: VectorOf },
 }
 
 /// Vectors of one length, of which only the direction counts. Each number is a byte: a row takes its dimension and four bytes more.
