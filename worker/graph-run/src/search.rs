@@ -14,6 +14,8 @@ use atlas_model::{Answer, CallError, CallErrorKind, ModelTask, Request};
 
 /// Chunks of one call, if the search does not say.
 const BATCH_DEFAULT: u64 = 100;
+/// How often texts without a vector are planned, at most: each time an attempt goes on at a worker with less.
+const PLANS_MAX: usize = 64;
 /// A search with a reranker finds so many times the chunks of its result.
 const CANDIDATES: usize = 2;
 
@@ -60,7 +62,8 @@ pub trait SearchModels: Send {
         None
     }
 
-    /// Which texts are embedded: those that are missing here, or were at an earlier attempt whose calls are recorded in their order.
+    /// Which texts are embedded: those that are missing here, or were at an earlier attempt whose calls are recorded in their order. What is
+    /// missing after that is planned again.
     async fn plan(&mut self, missing: Vec<String>) -> Result<Vec<String>, CallError> {
         Ok(missing)
     }
@@ -72,13 +75,17 @@ impl SearchSettings {
         Search { documents, top: *top, chunk_size: *chunk_size, chunk_overlap: *chunk_overlap }
     }
 
-    /// The texts of one call: at least one, and no more than the setting, the provider and the tokens of the model allow.
     fn batch(&self, embedder: &Embedder) -> usize {
-        let size = self.search().size().size.max(1) as u64;
-        let asked = self.batch_size.unwrap_or(BATCH_DEFAULT).min(embedder.texts_max as u64);
-        let fits = embedder.tokens_max.map_or(asked, |tokens| asked.min(tokens / size));
-        usize::try_from(fits.max(1)).unwrap_or(1)
+        batch(self.batch_size, self.search().size().size, embedder)
     }
+}
+
+/// The texts of one call: at least one, and no more than the setting, the provider and the tokens of the model allow if a text has no more
+/// bytes than this.
+fn batch(most: Option<u64>, text_bytes: usize, embedder: &Embedder) -> usize {
+    let asked = most.unwrap_or(BATCH_DEFAULT).min(embedder.texts_max as u64);
+    let fits = embedder.tokens_max.map_or(asked, |tokens| asked.min(tokens / text_bytes.max(1) as u64));
+    usize::try_from(fits.max(1)).unwrap_or(1)
 }
 
 /// Searches the documents in the folder of an agent. An error says why nothing was found out.
@@ -96,7 +103,10 @@ pub async fn search(
         return Ok(Matches::default());
     };
     let vectors = match &settings.embedding_model {
-        Some(model) => Some(embedded(env, settings, model, &chunks, models).await?),
+        Some(model) => {
+            let texts: Vec<&str> = chunks.iter().map(|chunk| chunk.text.as_str()).collect();
+            Some(embedded(env, model, &texts, &|embedder: &Embedder| settings.batch(embedder), models).await?)
+        }
         None => None,
     };
     let found = found(env, settings, (chunks, vectors), (query, asked), models);
@@ -118,19 +128,30 @@ fn failed(what: &str, model: &str) -> impl Fn(CallError) -> String {
     move |error| format!("{name}: {error}")
 }
 
-/// The vector of each chunk: those that are kept, and those of the calls for all others.
+/// The vector of each text, in their order. An error says why there are none.
+pub async fn embed(
+    env: &Env,
+    model: &str,
+    texts: &[&str],
+    models: &mut dyn SearchModels,
+) -> Result<Vec<Vec<f32>>, String> {
+    let longest = texts.iter().map(|text| text.len()).max().unwrap_or_default();
+    embedded(env, model, texts, &|embedder: &Embedder| batch(None, longest, embedder), models).await
+}
+
+/// The vector of each text: those that are kept, and those of the calls for all others.
 async fn embedded(
     env: &Env,
-    settings: &SearchSettings,
     model: &str,
-    chunks: &[Chunk],
+    texts: &[&str],
+    batch: &(dyn Fn(&Embedder) -> usize + Sync),
     models: &mut dyn SearchModels,
 ) -> Result<Vec<Vec<f32>>, String> {
     let failed = failed("embedding model", model);
     let embedder = models.embedder(model).map_err(&failed)?;
     let cache = models.vectors();
-    let keys: Vec<VectorKey> = chunks.iter().map(|chunk| VectorKey::of(&embedder.id, &chunk.text)).collect();
-    let kept = match &cache {
+    let keys: Vec<VectorKey> = texts.iter().map(|text| VectorKey::of(&embedder.id, text)).collect();
+    let mut known = match &cache {
         Some(cache) => {
             let (cache, keys) = (Arc::clone(cache), keys.clone());
             blocking(env, move || kept(&cache, &keys)).await?
@@ -139,26 +160,34 @@ async fn embedded(
     };
     // Equal texts are embedded once.
     let texts: BTreeMap<String, (VectorKey, &str)> =
-        keys.iter().zip(chunks).map(|(key, chunk)| (key.to_hex(), (*key, chunk.text.as_str()))).collect();
-    let missing = texts.iter().filter(|(_, (key, _))| !kept.contains_key(key)).map(|(name, _)| name.clone()).collect();
-    let planned = models.plan(missing).await.map_err(&failed)?;
-    let planned: Vec<(VectorKey, &str)> = planned.iter().filter_map(|name| texts.get(name).copied()).collect();
-    let mut known = kept.clone();
-    for batch in planned.chunks(settings.batch(&embedder)) {
-        let request = Request::embed(ModelTask::EmbedDocuments, batch.iter().map(|(_, text)| (*text).to_owned()));
-        let answer = models.call(model, request).await.map_err(&failed)?;
-        let vectors = answer.vectors(batch.len()).map_err(|error| failed(unusable(&error)))?;
-        let made: Vec<(VectorKey, Vec<f32>)> = batch.iter().map(|(key, _)| *key).zip(vectors).collect();
-        known.extend(made.iter().cloned());
-        if let Some(cache) = &cache {
-            let cache = Arc::clone(cache);
-            // A vector that cannot be kept is asked for again by the next run.
-            blocking(env, move || made.iter().for_each(|(key, vector)| drop(cache.put(*key, vector)))).await?;
+        keys.iter().zip(texts).map(|(key, text)| (key.to_hex(), (*key, *text))).collect();
+    let is_missing = |known: &BTreeMap<VectorKey, Vec<f32>>, name: &&String| {
+        texts.get(*name).is_some_and(|(key, _)| !known.contains_key(key))
+    };
+    // An earlier attempt may have planned on a worker that had kept vectors of other texts than this one.
+    for _ in 0..PLANS_MAX {
+        let missing = texts.keys().filter(|name| is_missing(&known, name)).cloned().collect();
+        let planned = models.plan(missing).await.map_err(&failed)?;
+        let planned: Vec<(VectorKey, &str)> = planned.iter().filter_map(|name| texts.get(name).copied()).collect();
+        for batch in planned.chunks(batch(&embedder)) {
+            let request = Request::embed(ModelTask::EmbedDocuments, batch.iter().map(|(_, text)| (*text).to_owned()));
+            let answer = models.call(model, request).await.map_err(&failed)?;
+            let vectors = answer.vectors(batch.len()).map_err(|error| failed(unusable(&error)))?;
+            let made: Vec<(VectorKey, Vec<f32>)> = batch.iter().map(|(key, _)| *key).zip(vectors).collect();
+            known.extend(made.iter().cloned());
+            if let Some(cache) = &cache {
+                let cache = Arc::clone(cache);
+                // A vector that cannot be kept is asked for again by the next run.
+                blocking(env, move || made.iter().for_each(|(key, vector)| drop(cache.put(*key, vector)))).await?;
+            }
+        }
+        if !texts.keys().any(|name| is_missing(&known, &name)) {
+            break;
         }
     }
     let vectors: Vec<Vec<f32>> = keys.iter().filter_map(|key| known.get(key).cloned()).collect();
     if vectors.len() != keys.len() {
-        return Err(failed(CallError::new(CallErrorKind::Answer, "some chunks have no vector")));
+        return Err(failed(CallError::new(CallErrorKind::Answer, "some texts have no vector")));
     }
     let lengths = || known.values().map(Vec::len);
     match (lengths().min(), lengths().max()) {
@@ -204,7 +233,7 @@ async fn found(
     let wanted = if settings.reranker_model.is_some() { top.saturating_mul(CANDIDATES) } else { top };
     let vector = match (&settings.embedding_model, &vectors) {
         (Some(model), Some(rows)) => {
-            let vector = question(model, &asked, models).await?;
+            let vector = embed_question(model, &asked, models).await?;
             let lengths = (rows.first().map_or(0, Vec::len), vector.len());
             if lengths.0 != lengths.1 {
                 let id = models.embedder(model).map_err(failed("embedding model", model))?.id;
@@ -228,8 +257,8 @@ async fn found(
     Ok(Matches::of(hits.iter().take(top)))
 }
 
-/// The vector of a question.
-async fn question(model: &str, asked: &str, models: &mut dyn SearchModels) -> Result<Vec<f32>, String> {
+/// The vector of a question. An error says why there is none.
+pub async fn embed_question(model: &str, asked: &str, models: &mut dyn SearchModels) -> Result<Vec<f32>, String> {
     let failed = failed("embedding model", model);
     let request = Request::embed(ModelTask::EmbedQuery, [asked.to_owned()]);
     let answer = models.call(model, request).await.map_err(&failed)?;
@@ -244,14 +273,20 @@ async fn ranked(
     hits: Vec<Chunk>,
     models: &mut dyn SearchModels,
 ) -> Result<Vec<Chunk>, String> {
-    let failed = failed("reranker", model);
-    let request = Request::rank(asked, hits.iter().map(|hit| hit.text.clone()));
-    let answer = models.call(model, request).await.map_err(&failed)?;
-    let scores = answer.scores(hits.len()).map_err(|error| failed(unusable(&error)))?;
+    let texts: Vec<&str> = hits.iter().map(|hit| hit.text.as_str()).collect();
+    let scores = rank(model, asked, &texts, models).await?;
     let mut scored: Vec<(f32, Chunk)> = scores.into_iter().zip(hits).collect();
     // Equal scores keep the order of the search.
     scored.sort_by(|(a, _), (b, _)| b.total_cmp(a));
     Ok(scored.into_iter().map(|(_, hit)| hit).collect())
+}
+
+/// How well each text answers a question, in their order; more is better. An error says why nobody knows.
+pub async fn rank(model: &str, asked: &str, texts: &[&str], models: &mut dyn SearchModels) -> Result<Vec<f32>, String> {
+    let failed = failed("reranker", model);
+    let request = Request::rank(asked, texts.iter().map(|text| (*text).to_owned()));
+    let answer = models.call(model, request).await.map_err(&failed)?;
+    answer.scores(texts.len()).map_err(|error| failed(unusable(&error)))
 }
 
 #[cfg(test)]

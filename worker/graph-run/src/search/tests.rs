@@ -14,10 +14,12 @@ struct Letters {
     texts_max: usize,
     /// The answer to each call of the reranker, in place of its own.
     broken: bool,
+    /// What earlier attempts planned, the first one last.
+    planned: Vec<Vec<String>>,
 }
 
 fn letters() -> Letters {
-    Letters { calls: Vec::new(), cache: None, dimensions: 2, texts_max: 2, broken: false }
+    Letters { calls: Vec::new(), cache: None, dimensions: 2, texts_max: 2, broken: false, planned: Vec::new() }
 }
 
 #[async_trait]
@@ -55,6 +57,10 @@ impl SearchModels for Letters {
 
     fn vectors(&self) -> Option<Arc<VectorCache>> {
         self.cache.clone()
+    }
+
+    async fn plan(&mut self, missing: Vec<String>) -> Result<Vec<String>, CallError> {
+        Ok(self.planned.pop().unwrap_or(missing))
     }
 }
 
@@ -251,6 +257,30 @@ async fn what_cannot_be_searched_calls_no_model() {
     "#]],
     )
     .await;
+}
+
+#[tokio::test]
+async fn texts_get_vectors_and_scores_in_their_order() {
+    let (env, mut models) = (Env::system(), letters());
+    let rows = embed(&env, "letters", &["ab", "b", "ab"], &mut models).await.expect("vectors");
+    assert_eq!(rows, [[1.01, 1.01], [0.01, 1.01], [1.01, 1.01]]);
+    assert_eq!(models.calls.len(), 1, "equal texts are embedded once");
+    let row = embed_question("letters", "a", &mut models).await.expect("a vector");
+    assert_eq!(row, [1.01, 0.01]);
+    let scores = rank("long", "a", &["xx", "x", "xxx"], &mut models).await.expect("scores");
+    assert_eq!(scores, [2.0, 1.0, 3.0]);
+    assert!(embed(&env, "letters", &[], &mut models).await.expect("none").is_empty());
+    assert_eq!(models.calls.len(), 3);
+}
+
+#[tokio::test]
+async fn what_other_workers_had_kept_is_embedded_as_well() {
+    let name = |text: &str| VectorKey::of("letters", text).to_hex();
+    // The first attempt missed `a`, the second one also `b`; this worker has kept nothing.
+    let mut models = Letters { planned: vec![vec![name("b")], vec![name("a")]], ..letters() };
+    let rows = embed(&Env::system(), "letters", &["a", "b", "c"], &mut models).await.expect("vectors");
+    assert_eq!(rows.len(), 3);
+    assert_eq!(models.calls, ["EmbedDocuments a", "EmbedDocuments b", "EmbedDocuments c"]);
 }
 
 #[test]
