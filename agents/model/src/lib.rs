@@ -34,9 +34,9 @@ pub use price::Prices;
 pub use price_list::{PRICE_LIST_BYTES_MAX, PriceList, PriceListError, PriceRow};
 pub use request::{OutputSchema, Request, Tool, ToolChoice};
 pub use spec::{
-    Capability, FALLBACKS_MAX, HEADERS_MAX, KnownIssuer, Limits, LoginSpec, ModelSpec, NAME_BYTES_MAX, PATCH_BYTES_MAX,
-    Patch, PatchBody, Provider, Purpose, Retry, SCOPES_MAX, SpecError, TokenBody, VALUE_BYTES_MAX, check_headers,
-    login_secret,
+    Capability, FALLBACKS_MAX, HEADERS_MAX, KnownIssuer, LOCAL_DIMENSIONS, LOCAL_MODELS, Limits, LoginSpec, ModelSpec,
+    NAME_BYTES_MAX, PATCH_BYTES_MAX, Patch, PatchBody, Provider, Purpose, Retry, SCOPES_MAX, SpecError, TokenBody,
+    VALUE_BYTES_MAX, check_headers, login_secret,
 };
 pub use task::{ModelTask, NumbersError};
 pub use url::{URL_BYTES_MAX, check_url};

@@ -3,6 +3,7 @@
 //! It is the document of an object of the kind `model`. The controllers check it, and workers that call the model read it.
 
 mod check;
+mod local;
 mod login;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,6 +16,7 @@ use crate::{Day, NanoDollars, PriceList, Prices};
 pub use check::{
     FALLBACKS_MAX, HEADERS_MAX, NAME_BYTES_MAX, PATCH_BYTES_MAX, SpecError, VALUE_BYTES_MAX, check_headers,
 };
+pub use local::{LOCAL_DIMENSIONS, LOCAL_MODELS};
 pub use login::{KnownIssuer, LoginSpec, SCOPES_MAX, TokenBody, login_secret};
 
 /// A model that agents can use.
@@ -102,13 +104,15 @@ pub enum Provider {
     Cohere,
     /// Ollama's own protocol.
     Ollama,
+    /// Models that workers run themselves; nothing is sent.
+    Local,
     /// Answers from a file, for tests; nothing is sent.
     Scripted,
 }
 
 impl Provider {
     /// All providers.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::Openai,
         Self::OpenaiResponses,
         Self::Azure,
@@ -118,6 +122,7 @@ impl Provider {
         Self::Bedrock,
         Self::Cohere,
         Self::Ollama,
+        Self::Local,
         Self::Scripted,
     ];
 
@@ -133,6 +138,7 @@ impl Provider {
             Self::Bedrock => "bedrock",
             Self::Cohere => "cohere",
             Self::Ollama => "ollama",
+            Self::Local => "local",
             Self::Scripted => "scripted",
         }
     }
@@ -261,7 +267,7 @@ impl ModelSpec {
     /// unless they have prices. None: the price is not known.
     pub fn prices_on(&self, list: &PriceList, day: Day) -> Option<Prices> {
         let free = Prices { input: NanoDollars(0), output: NanoDollars(0), cache_read: None, cache_write: None };
-        let is_local = matches!(self.provider, Provider::Ollama | Provider::Scripted);
+        let is_local = matches!(self.provider, Provider::Ollama | Provider::Local | Provider::Scripted);
         self.prices.or_else(|| list.prices(&self.name, day)).or(is_local.then_some(free))
     }
 }

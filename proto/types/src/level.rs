@@ -114,4 +114,5 @@ features! {
     6 TITLES "A job has a title, which says to people what it is about.";
     6 DURABLE "Durable programs record the steps of their own code, messages name channels, a retry can change the rule for questions, and jobs of Node.js agents go to nodes with Node.js.";
     6 SHARED_KNOWLEDGE "Objects of the kinds `memory`, `knowledge` and `base` keep what agents share and search.";
+    6 LOCAL_MODELS "Workers run models of the provider `local` themselves.";
 }

@@ -21,12 +21,14 @@ use atlas_env::Env;
 use atlas_http::{Connector, Proxy, Trust, limited};
 use atlas_model::{Answer, CallError, CallErrorKind, Capability, Delta, Patch, Purpose, Request};
 use bytes::Bytes;
+use futures::{FutureExt as _, TryFutureExt as _};
 use http_body_util::Full;
 use hyper_util::client::legacy;
 use tracing::Instrument;
 
 use crate::auth::LoginTokens;
 use crate::failure::is_outage;
+use crate::local::Local;
 use crate::scripted::Script;
 use crate::{Endpoint, Event, Protocol};
 
@@ -42,6 +44,8 @@ const POOLS_MAX: usize = 64;
 pub const READ_TIMEOUT: Duration = Duration::from_secs(120);
 /// Maximum time of a probe.
 const PROBE_TIMEOUT: Duration = Duration::from_secs(5);
+/// What a probe finds that cannot wait for a model of this machine.
+const NOT_READY: &str = "the worker still makes the model ready, and goes on with it; calls wait for it";
 /// How long an unused connection stays open.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(90);
 
@@ -78,6 +82,8 @@ pub struct Target {
 pub enum Backend {
     /// A provider.
     Http(Box<Http>),
+    /// This machine. Nothing is sent.
+    Local(Local),
     /// A script. Nothing is sent.
     Scripted(Arc<Script>),
 }
@@ -251,14 +257,18 @@ impl Client {
 
     /// Whether a target can be reached and its provider knows the model. It calls no model and takes at most 5 s.
     pub async fn probe(&self, target: &Target) -> Health {
-        let Backend::Http(http) = &target.backend else { return Health::Unknown };
         let clock = &self.env.clock;
         let begin = clock.monotonic();
-        match limited(&**clock, PROBE_TIMEOUT, self.ask(http, &target.model)).await {
+        let (asked, late) = match &target.backend {
+            Backend::Http(http) => (self.ask(http, &target.model).boxed(), "no answer within 5 s"),
+            Backend::Local(local) => (local.models.probe(&target.model).map_ok(Some).boxed(), NOT_READY),
+            Backend::Scripted(_) => return Health::Unknown,
+        };
+        match limited(&**clock, PROBE_TIMEOUT, asked).await {
             Some(Ok(Some(()))) => Health::Reachable { latency: clock.monotonic().saturating_sub(begin) },
             Some(Ok(None)) => Health::Unknown,
             Some(Err(error)) => Health::Failed(error),
-            None => Health::Failed(CallError::new(CallErrorKind::Timeout, "no answer within 5 s")),
+            None => Health::Failed(CallError::new(CallErrorKind::Timeout, late)),
         }
     }
 
@@ -373,6 +383,7 @@ impl Call<'_> {
                 reply.result?.into_iter().for_each(|event| self.event(event, &mut answer));
                 Ok(answer.ok_or_else(crate::failure::cut_off)?)
             }
+            Backend::Local(local) => Ok(local.call(request).await?),
             Backend::Http(http) => {
                 let prepared = client.prepare(http, request).await?;
                 for setting in prepared.dropped().iter().filter(|_| tries == 0) {

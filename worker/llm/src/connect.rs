@@ -19,6 +19,7 @@ use crate::client::{Backend, Http, READ_TIMEOUT, Target};
 use crate::cohere::Cohere;
 use crate::embedding::{Dialect as Embeds, EmbeddingProtocol};
 use crate::gemini::Gemini;
+use crate::local::{Local, LocalModels};
 use crate::ollama::{self, Ollama};
 use crate::openai::{AZURE_API_VERSION, Access, Chat, Responses, known};
 use crate::reranking::{Dialect as Ranks, RerankingProtocol};
@@ -39,6 +40,8 @@ pub struct Surroundings<'a> {
     pub bearer: Option<&'a SecretText>,
     /// What answers for models of the provider `scripted`.
     pub script: Option<Arc<Script>>,
+    /// What runs models of the provider `local`.
+    pub local: Option<Arc<dyn LocalModels>>,
 }
 
 /// Why a model cannot be called. No value of a secret is named.
@@ -102,6 +105,9 @@ impl Connect<'_> {
         {
             return Ok(Backend::Scripted(Arc::clone(script)));
         }
+        if self.spec.provider == Provider::Local {
+            return self.local().map(Backend::Local);
+        }
         let (protocol, base_url) = match self.spec.purpose {
             Purpose::Chat => self.protocol()?,
             Purpose::Embedding => self.embedding()?,
@@ -120,6 +126,13 @@ impl Connect<'_> {
         let (login, plain) = (self.login()?, self.plain_http()?);
         let read_timeout = READ_TIMEOUT;
         Ok(Backend::Http(Box::new(Http { protocol, endpoint, patches, proxy, login, plain, read_timeout })))
+    }
+
+    fn local(&self) -> Result<Local, ConnectError> {
+        let problem = || "only workers run models of the provider local".to_owned();
+        let unsupported = || ConnectError::Unsupported { problem: problem() };
+        let models = self.surroundings.local.as_ref().ok_or_else(unsupported)?;
+        Ok(Local { models: Arc::clone(models), dimensions: self.spec.local_dimensions() })
     }
 
     fn login(&self) -> Result<Option<Arc<dyn LoginTokens>>, ConnectError> {
@@ -164,6 +177,7 @@ impl Connect<'_> {
                 (Arc::new(Ollama { key }), base_url)
             }
             Provider::Cohere => (Arc::new(Cohere { auth: key_or_none(key) }), own()),
+            Provider::Local => return Err(no_such_work(Provider::Local, "conversations", "all others")),
             Provider::Scripted => return Err(self.missing("a script: the agent ships none")),
         })
     }
@@ -183,7 +197,7 @@ impl Connect<'_> {
                 let base_url = self.spec.base_url.clone().unwrap_or_else(|| ollama::LOCAL.to_owned());
                 (Embeds::Ollama, self.access(key)?, base_url)
             }
-            other => return Err(no_such_work(other, "embeddings", "azure, cohere, gemini, ollama and openai")),
+            other => return Err(no_such_work(other, "embeddings", "azure, cohere, gemini, local, ollama and openai")),
         };
         let dimensions = self.dimensions()?;
         Ok((Arc::new(EmbeddingProtocol { dialect, access, dimensions }), base_url))

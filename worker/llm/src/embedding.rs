@@ -181,7 +181,7 @@ fn has_tasks(model: &str) -> bool {
 }
 
 /// The texts of a request for vectors.
-fn texts(request: &Request) -> Result<Vec<&str>, EncodeError> {
+pub(crate) fn texts(request: &Request) -> Result<Vec<&str>, EncodeError> {
     if !matches!(request.task, ModelTask::EmbedDocuments | ModelTask::EmbedQuery) {
         return Err(EncodeError::Unsupported { provider: "an embedding model", feature: "other work".to_owned() });
     }

@@ -22,6 +22,7 @@ pub mod gemini;
 mod ids;
 pub mod image;
 pub mod json;
+pub mod local;
 pub mod names;
 pub mod ollama;
 pub mod openai;

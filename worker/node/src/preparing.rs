@@ -8,6 +8,7 @@ use atlas_contract::Contract;
 use atlas_env::Env;
 use atlas_types::{FencingToken, Micros, StreamEvent, StreamKind};
 use tokio::sync::mpsc;
+use tracing::debug;
 
 use crate::news::News;
 use crate::provider::Settings;
@@ -31,13 +32,13 @@ pub(crate) struct Untold {
 /// The state of a preparation: its time limit and its log lines.
 pub(crate) struct Preparing {
     env: Env,
-    news: mpsc::Sender<News>,
-    token: FencingToken,
+    /// Who is told for which attempt; nobody if the worker itself needs what is prepared.
+    told: Option<(mpsc::Sender<News>, FencingToken)>,
     /// The total time limit.
     pub(crate) limit: Duration,
     until: Duration,
     text_left: AtomicUsize,
-    untold: Untold,
+    untold: Option<Untold>,
     /// The monotonic time in microseconds at which slow work started; 0 for none.
     since: AtomicU64,
 }
@@ -57,25 +58,31 @@ impl Preparing {
         limit: Duration,
         untold: Untold,
     ) -> Self {
+        Self { told: Some((news, token)), untold: Some(untold), ..Self::of_worker(env, limit) }
+    }
+
+    /// The preparation of something that belongs to no attempt.
+    pub(crate) fn of_worker(env: Env, limit: Duration) -> Self {
         let until = env.clock.monotonic() + limit;
         let (text_left, since) = (AtomicUsize::new(Self::TEXT_MAX), AtomicU64::new(0));
-        Self { env, news, token, limit, until, text_left, untold, since }
+        Self { env, told: None, limit, until, text_left, untold: None, since }
     }
 
     /// Whether the leader may not know that the node has no Python.
     pub(crate) fn is_python_untold(&self) -> bool {
-        self.untold.python
+        self.untold.as_ref().is_some_and(|untold| untold.python)
     }
 
     /// Why the node lacks what runs the agent, if the leader could not know: the attempt came before it was told. It waits until that is
     /// known.
     pub(crate) async fn untold_lack(&self, contract: &Contract) -> Option<String> {
-        let python = self.untold.python && contract.needs_python();
-        let nodejs = self.untold.nodejs && contract.needs_nodejs();
+        let untold = self.untold.as_ref()?;
+        let python = untold.python && contract.needs_python();
+        let nodejs = untold.nodejs && contract.needs_nodejs();
         if !python && !nodejs {
             return None;
         }
-        let settings = Arc::clone(&self.untold.settings);
+        let settings = Arc::clone(&untold.settings);
         let known = self.env.spawn_blocking("wait for interpreter", move || {
             let why = if python { settings.python.get().err() } else { settings.nodejs.get().err() };
             why.map(str::to_owned)
@@ -119,15 +126,19 @@ impl Preparing {
         done
     }
 
-    /// Writes a log line of the attempt. Lines beyond the limit are dropped.
+    /// Writes a log line of the attempt, or of the worker. Lines beyond the limit are dropped.
     pub(crate) async fn say(&self, level: &str, text: String) {
         let take = |left: usize| left.checked_sub(text.len() + 1);
         if self.text_left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).is_err() {
             return;
         }
+        let Some((news, token)) = &self.told else {
+            debug!("{text}");
+            return;
+        };
         let (at, level, text) = (self.env.clock.wall(), level.to_owned(), bounded(text));
         let event = StreamEvent { number: 0, at, kind: StreamKind::Log, level, text };
         // If the pump has ended, the line is dropped.
-        let _ = self.news.send(News::Said { token: self.token, event }).await;
+        let _ = news.send(News::Said { token: *token, event }).await;
     }
 }

@@ -128,6 +128,18 @@ impl Sandboxes {
         Ok(Some(Confined { temporary: Some(directory.join(TEMPORARY)), ..confined }))
     }
 
+    /// The confinement of a model that the worker runs itself: it sees `visible` and has no network; none if no program is confined here.
+    /// Blocks.
+    pub(crate) fn of_model(&self, directory: &Path, visible: &[&Path]) -> Result<Option<Confined>, Unconfined> {
+        const NAME: &str = "the model of the provider local";
+        if self.mode == SandboxMode::Off {
+            return Ok(None);
+        }
+        let access = Access { files: Files::Own, network: false };
+        self.check_means(access, NAME)?;
+        self.confined(access, Places { directory, visible, writable: &[], devices: Vec::new() }, NAME).map(Some)
+    }
+
     fn confined(&self, access: Access, places: Places<'_>, name: &str) -> Result<Confined, Unconfined> {
         let Places { directory, visible, writable, devices } = places;
         let folder = match self.means.namespaces {

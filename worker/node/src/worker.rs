@@ -20,6 +20,7 @@ use crate::data::write_boot;
 use crate::environment::Environments;
 use crate::interpreter::Finder;
 use crate::link::{self, Link};
+use crate::local_models::OwnModels;
 use crate::news::News;
 use crate::nodejs::NodeJs;
 use crate::packages::Packages;
@@ -141,6 +142,7 @@ impl Worker {
             directory: options.environments.clone().unwrap_or_else(|| options.data_dir.join("environments")),
             bytes_max: options.package_cache_bytes_max,
         };
+        let local = OwnModels::start(environments.clone(), options.prepare_timeout, options.idle_timeout);
         let packages = Packages::new(
             &options.data_dir,
             options.package_cache_bytes_max,
@@ -179,6 +181,7 @@ impl Worker {
             told,
             tries,
             models,
+            local: Arc::new(local),
             servers,
         };
         // Only warns, and nothing waits for it.

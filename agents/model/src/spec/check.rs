@@ -70,6 +70,7 @@ impl ModelSpec {
         self.check_login()?;
         self.check_headers()?;
         self.check_parameters()?;
+        self.check_local()?;
         if let Some(patch) = &self.patch {
             check_patch(patch)?;
         }

@@ -90,7 +90,7 @@ impl ModelSpec {
         if self.key.is_some() {
             return Err(SpecError::new("spec.login", "is not used together with spec.key"));
         }
-        if matches!(self.provider, Provider::Azure | Provider::Bedrock | Provider::Scripted) {
+        if matches!(self.provider, Provider::Azure | Provider::Bedrock | Provider::Local | Provider::Scripted) {
             let provider = self.provider.as_str();
             return Err(SpecError::new("spec.login", format!("is not used with the provider {provider}")));
         }

@@ -8,7 +8,7 @@ fn connect(spec: &Value) -> Result<Target, ConnectError> {
     let spec = ModelSpec::read(spec.to_string().as_bytes()).expect("a spec");
     let secret = |name: &str| (name == "key").then(|| Secret::from("canary"));
     let variable = |name: &str| (name == "KEY").then(|| "canary".to_owned());
-    target("m", &spec, &Surroundings { secret: &secret, variable: &variable, login: None, bearer: None, script: None })
+    target("m", &spec, &Surroundings { secret: &secret, variable: &variable, login: None, bearer: None, script: None, local: None })
 }
 
 /// Compares the head of the request that a model gets, with the keys in it, or the error.
@@ -177,7 +177,7 @@ fn what_is_missing_is_named() {
     check(
         &json!({"provider": "anthropic", "name": "m", "type": "embedding"}),
         &expect![
-            "the model cannot be called: the provider anthropic has no embeddings here; those that have are azure, cohere, gemini, ollama and openai"
+            "the model cannot be called: the provider anthropic has no embeddings here; those that have are azure, cohere, gemini, local, ollama and openai"
         ],
     );
     check(

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use atlas_env::Env;
 use atlas_llm::client::Client;
+use atlas_llm::local::LocalModels;
 use atlas_types::{Assignment, FencingToken, SecretText, StepKey, StreamEvent};
 use tokio::sync::mpsc;
 
@@ -30,6 +31,8 @@ pub(crate) struct Shared {
     pub(crate) tries: TryDoor,
     /// Calls models; its connections are shared.
     pub(crate) models: Client,
+    /// Runs models of the provider `local`.
+    pub(crate) local: Arc<dyn LocalModels>,
     /// Connections to MCP servers.
     pub(crate) servers: atlas_mcp::Pool,
 }

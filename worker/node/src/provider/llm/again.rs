@@ -89,8 +89,15 @@ pub(super) fn told(failure: Failure, targets: &[Target], tries: u32) -> CallErro
     if let Some(status) = error.status {
         from.push_str(&format!(", status {status}"));
     }
+    if matches!(target.backend, Backend::Local(_)) {
+        from.push_str(" on this worker");
+    }
     let count = if tries == 1 { "1 try".to_owned() } else { format!("{tries} tries") };
-    let message = format!("{} ({from}, {count}): {}", error.message.trim_end(), advice(error.kind));
+    let mut message = format!("{} ({from}, {count})", error.message.trim_end());
+    // What fails on this machine says itself what to change.
+    if !matches!(target.backend, Backend::Local(_)) {
+        message.push_str(&format!(": {}", advice(error.kind)));
+    }
     CallError { message, ..error }
 }
 

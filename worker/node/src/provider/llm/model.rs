@@ -101,7 +101,8 @@ impl Models {
         let script = work.agent.mock.as_ref().and_then(|mock| mock.as_ref().ok());
         let logins = Logins::new(Platform::of(work, shared), shared);
         let (bearer, environment) = (work.assignment.attachments.bearer(), &shared.settings.models);
-        let around = Around { secrets: &control.secrets, environment, logins: &logins, bearer, script };
+        let (secrets, local) = (&control.secrets, &shared.local);
+        let around = Around { secrets, environment, logins: &logins, bearer, script, local };
         let (mut targets, mut left_out, seen) = (Vec::new(), Vec::new(), Seen::default());
         for (place, model) in stored::current(recorded, &attached).iter().enumerate() {
             match around.target(model) {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use atlas_llm::client::Target;
 use atlas_llm::connect::{self, ConnectError, Surroundings};
+use atlas_llm::local::LocalModels;
 use atlas_llm::scripted::Script;
 use atlas_model::{Capability, Day, ModelSpec, PriceList, Prices};
 use atlas_types::{AttachedModel, SecretText};
@@ -75,6 +76,8 @@ pub(in crate::provider) struct Around<'a> {
     pub(in crate::provider) bearer: Option<&'a SecretText>,
     /// The script of the agent, for models of the provider `scripted`.
     pub(in crate::provider) script: Option<&'a Arc<Script>>,
+    /// What runs models of the provider `local`.
+    pub(in crate::provider) local: &'a Arc<dyn LocalModels>,
 }
 
 impl Around<'_> {
@@ -86,8 +89,8 @@ impl Around<'_> {
         };
         let script = self.script.cloned();
         let login = model.spec.login.as_ref().map(|_| self.logins.model(&model.name));
-        let bearer = self.bearer;
-        let surroundings = Surroundings { secret: &secret, variable: &variable, login, bearer, script };
+        let (bearer, local) = (self.bearer, Some(Arc::clone(self.local)));
+        let surroundings = Surroundings { secret: &secret, variable: &variable, login, bearer, script, local };
         connect::target(&model.name, &model.spec, &surroundings)
     }
 }
