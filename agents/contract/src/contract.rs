@@ -90,6 +90,46 @@ pub struct Model {
     pub override_allowed: bool,
 }
 
+/// Who shares the memory that the calls of an agent mean which name none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SharedBy {
+    /// All agents of the namespace, as in Atlas for Python.
+    Namespace,
+    /// The jobs of the agent.
+    Agent,
+    /// The jobs of the principal that submitted the job.
+    User,
+    /// The jobs of the conversation.
+    Conversation,
+}
+
+impl SharedBy {
+    const ALL: [Self; 4] = [Self::Namespace, Self::Agent, Self::User, Self::Conversation];
+
+    /// The word of contracts.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Namespace => "namespace",
+            Self::Agent => "agent",
+            Self::User => "user",
+            Self::Conversation => "conversation",
+        }
+    }
+
+    /// What `requires.memory` says: a word, or true for the namespace.
+    pub fn read(value: &Value) -> Option<Self> {
+        match value {
+            Value::Bool(true) => Some(Self::Namespace),
+            Value::String(word) => Self::ALL.into_iter().find(|by| by.as_str() == word),
+            _ => None,
+        }
+    }
+
+    fn to_json(self) -> Value {
+        if self == Self::Namespace { Value::Bool(true) } else { self.as_str().into() }
+    }
+}
+
 /// `requires.knowledge`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Knowledge {
@@ -119,8 +159,8 @@ pub struct Requires {
     pub spawn_agents: bool,
     /// Skills by name.
     pub skills: Vec<String>,
-    /// Shared memory.
-    pub memory: bool,
+    /// Shared memory; none if the agent uses none.
+    pub memory: Option<SharedBy>,
     /// The knowledge base.
     pub knowledge: Knowledge,
     /// Document bases that the agent searches.
@@ -129,6 +169,16 @@ pub struct Requires {
     pub agents: Vec<Dependency>,
     /// MCP servers whose tools the agent uses.
     pub mcp_servers: Vec<RequiredServer>,
+}
+
+impl Requires {
+    /// The tools for memory, knowledge and document bases that nodes of a graph can list.
+    pub fn shared_tools(&self) -> Vec<&'static str> {
+        let memory: &[&str] = if self.memory.is_some() { &["memory_read", "memory_append"] } else { &[] };
+        let knowledge: &[&str] = if self.knowledge.enabled { &["knowledge_store", "knowledge_search"] } else { &[] };
+        let documents: &[&str] = if self.documents.is_empty() { &[] } else { &["search_documents"] };
+        [memory, knowledge, documents].concat()
+    }
 }
 
 /// One entry of `requires.mcp_servers`.

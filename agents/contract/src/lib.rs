@@ -32,7 +32,7 @@ pub mod yaml;
 
 pub use contract::{
     Contract, ContractError, Dependency, ExecMode, Expose, Hardware, KeyLimits, Knowledge, Llm, Mcp, Model,
-    Permissions, Provider, ProviderKind, RateLimit, Replay, RequiredServer, Requires, Retry, StatedLimits,
+    Permissions, Provider, ProviderKind, RateLimit, Replay, RequiredServer, Requires, Retry, SharedBy, StatedLimits,
     ToolPermission, parse, parse_offered,
 };
 pub use eval::{Check, CheckResult, EVAL_FILE, Eval, EvalError};

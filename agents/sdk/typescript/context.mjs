@@ -35,7 +35,7 @@ export class Context {
     this.#model = fields.model;
     this.#noModel = fields.no_model ?? "";
     this.#tools = new Set(fields.tools);
-    this.#requires = { memory: requires.memory === true, knowledge: requires.knowledge?.enabled ?? requires.knowledge === true, documents: true };
+    this.#requires = { memory: Boolean(requires.memory), knowledge: requires.knowledge?.enabled ?? requires.knowledge === true, documents: true };
     this.#skills = new Set(fields.skills);
     this.jobId = fields.job_id ?? "";
     this.attempt = fields.attempt ?? 1;

@@ -4,18 +4,18 @@ import { ToolError } from "./errors.mjs";
 
 const NAMESPACE = "namespace";
 
-/** A text that agents share. `call` gives `undefined` if the contract does not enable it. */
+/** A text that agents share: without a scope that of the contract. `call` gives `undefined` if the contract does not enable it. */
 export class SharedMemory {
   #call;
   #scope;
 
-  constructor(call, scope = NAMESPACE) {
+  constructor(call, scope) {
     this.#call = call;
     this.#scope = scope;
   }
 
   get scope() {
-    return this.#scope;
+    return this.#scope ?? NAMESPACE;
   }
 
   of(scope) {
@@ -35,7 +35,7 @@ export class SharedMemory {
   }
 
   #scoped(input) {
-    return this.#scope === NAMESPACE ? input : { ...input, scope: this.#scope };
+    return this.#scope === undefined ? input : { ...input, scope: this.#scope };
   }
 }
 

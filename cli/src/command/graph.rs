@@ -8,7 +8,7 @@ pub(crate) use watch::{Nodes, event_line};
 use std::path::{Path, PathBuf};
 
 use atlas_graph::{Finding, Level, LoadError, LoadedGraph};
-use atlas_package::{GRAPH_FILE, GraphError, GraphFolder};
+use atlas_package::{CONTRACT_FILE, GRAPH_FILE, GraphError, GraphFolder};
 use serde_json::{Value, json};
 
 use crate::command::run as run_agent;
@@ -72,7 +72,10 @@ pub(crate) async fn run(context: &Context, verb: &Verb) -> Result<Exit, Failure>
 fn check(context: &Context, folder: &Path) -> Result<Exit, Failure> {
     let graph = GraphFolder::new(&named(folder)?);
     let loaded = read(&graph)?;
-    let graph = GraphFolder { known: definition::known(&graph.folder, &loaded.graph), ..graph };
+    // One that cannot be read is told by what reads it: deploy and test.
+    let contract = std::fs::read(graph.folder.join(CONTRACT_FILE)).ok();
+    let contract = contract.and_then(|text| atlas_contract::parse(&text).ok());
+    let graph = GraphFolder { known: definition::known(&graph.folder, &loaded.graph, contract.as_ref()), ..graph };
     let found = atlas_graph::check(&loaded, &graph);
     let mut beyond = Findings::default();
     definition::beyond(&graph.folder, &loaded, &mut beyond);

@@ -18,7 +18,7 @@ use super::Findings;
 pub(super) fn check(root: &Path, contract: &Contract, findings: &mut Findings) {
     output(contract, findings);
     match contract.provider.kind {
-        ProviderKind::Graph => graph(root, findings),
+        ProviderKind::Graph => graph(root, contract, findings),
         ProviderKind::LokiAgent => normal(root, contract, findings),
         _ => {}
     }
@@ -98,13 +98,13 @@ fn open_variables<'v>(file: &str, names: impl Iterator<Item = &'v str>, findings
 }
 
 /// Checks a graph. Other agents may be in the cluster.
-fn graph(root: &Path, findings: &mut Findings) {
+fn graph(root: &Path, contract: &Contract, findings: &mut Findings) {
     let folder = GraphFolder::new(root);
     let loaded = match folder.read_strictly() {
         Ok(loaded) => loaded,
         Err(error) => return findings.fault(GRAPH_FILE, atlas_env::chain(&error)),
     };
-    let known = KnownNames { agents_elsewhere: true, ..known(root, &loaded.graph) };
+    let known = KnownNames { agents_elsewhere: true, ..known(root, &loaded.graph, Some(contract)) };
     for found in atlas_graph::check(&loaded, &GraphFolder { known, ..folder }) {
         match found.level {
             Level::Error => findings.fault(GRAPH_FILE, found.to_string()),
@@ -122,11 +122,13 @@ fn warning(found: &Finding) -> Warning {
     Warning { path: found.pointer.clone(), message, hint: found.suggestion.clone() }
 }
 
-/// The names that nodes can use, as a job knows them.
-pub(crate) fn known(root: &Path, graph: &Graph) -> KnownNames {
+/// The names that nodes can use, as a job knows them. Without a contract, the one that follows from the graph counts.
+pub(crate) fn known(root: &Path, graph: &Graph, contract: Option<&Contract>) -> KnownNames {
     let tools = Tools::read(root, &graph.global_tools);
     let mut names: BTreeSet<String> = graph_tools(graph);
     names.extend(tools.names().map(str::to_owned));
+    let shared = contract.map(|contract| contract.requires.shared_tools()).unwrap_or_default();
+    names.extend(shared.into_iter().map(str::to_owned));
     KnownNames {
         tools: Some(names),
         servers: Some(graph.mcp_servers.iter().cloned().collect()),

@@ -29,10 +29,10 @@ const ON_NODES: &[ProviderKind] = &[Python, Node, Exec, Llm, Graph, LokiAgent, M
 const PROCESSES: &[ProviderKind] = &[Python, Node, Exec, Graph, LokiAgent];
 /// The kinds whose program is the author's.
 const PROGRAMS: &[ProviderKind] = &[Python, Node, Exec];
-/// The kinds whose jobs search document bases.
-const SEARCHERS: &[ProviderKind] = &[Python, Node, Llm];
-/// The kinds whose jobs use shared memory and knowledge.
-const LIBRARY: &[ProviderKind] = &[Python, Node, Exec, Llm];
+/// The kinds whose jobs search document bases; programs of exec only if they are durable, and nodes of graphs that list the tool.
+const SEARCHERS: &[ProviderKind] = &[Python, Node, Exec, Llm, Graph, LokiAgent];
+/// The kinds whose jobs use shared memory and knowledge; nodes of graphs list the tools for it.
+const LIBRARY: &[ProviderKind] = &[Python, Node, Exec, Llm, Graph, LokiAgent];
 /// The kinds whose jobs call models; agents in Python and of Node.js can ask for their tier.
 const MODELS: &[ProviderKind] = &[Python, Node, Llm, Graph, LokiAgent];
 
@@ -267,13 +267,14 @@ mod tests {
             warnings.iter().map(|warning| format!("{warning}\n")).collect::<String>()
         };
         let requires = "{memory: true, knowledge: {write_domains: [x]}}";
-        for provider in ["python", "node", "{type: exec, command: [a]}", "llm"] {
+        for provider in ["python", "node", "{type: exec, command: [a]}", "llm", "graph", "normal"] {
             assert_eq!(of(provider, requires), "", "{provider}");
         }
         expect![[r#"
-            /agent/requires/memory: has no effect for the provider chain; it counts for python, node, exec, llm
-            /agent/requires/knowledge: has no effect for the provider chain; it counts for python, node, exec, llm
-            /agent/requires/documents: has no effect for the provider chain; it counts for python, node, llm
+        assert_eq!(of("llm", "{memory: user}"), "");
+            /agent/requires/memory: has no effect for the provider chain; it counts for python, node, exec, llm, graph, normal
+            /agent/requires/knowledge: has no effect for the provider chain; it counts for python, node, exec, llm, graph, normal
+            /agent/requires/documents: has no effect for the provider chain; it counts for python, node, exec, llm, graph, normal
         "#]]
         .assert_eq(&of(
             "{type: chain, steps: [{agent: b}]}",
@@ -282,6 +283,18 @@ mod tests {
     }
 
     #[test]
+    #[test]
+    fn programs_without_a_host_search_documents_if_they_are_durable() {
+        let of = |durable: &str| {
+            let provider = "provider: {type: exec, command: [a]}, requires: {documents: [x]}";
+            let text = format!("agent: {{name: a, version: 1.0.0, {provider}{durable}}}");
+            let warnings = parse(text.as_bytes()).expect("a contract").warnings;
+            warnings.iter().map(|warning| format!("{warning}\n")).collect::<String>()
+        };
+        assert_eq!(of(", durable: true"), "");
+        assert_eq!(of(""), "/agent/requires/documents: has no effect; it counts with durable: true\n");
+    }
+
     fn what_asks_for_nothing_is_no_warning() {
         let text = "agent: {name: a, version: 1.0.0, provider: {type: chain, steps: [{agent: b}]}, model: {override_allowed: true}, \
                     requires: {memory: false, knowledge: false}, permissions: {spawn: false, isolation: process}}";

@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 use super::members::{Conversions, Members};
 use super::{
     Contract, ContractError, Dependency, ExecMode, Expose, Hardware, KeyLimits, Knowledge, Llm, Mcp, Model,
-    Permissions, Provider, ProviderKind, RateLimit, Replay, RequiredServer, Requires, Retry, StatedLimits, durable,
-    effect, keys,
+    Permissions, Provider, ProviderKind, RateLimit, Replay, RequiredServer, Requires, Retry, SharedBy, StatedLimits,
+    durable, effect, keys,
 };
 use crate::document::{Wrapped, told};
 use crate::python;
@@ -254,7 +254,7 @@ fn requires(requires: Members<'_>) -> Requires {
         platform_tools: requires.flag("platform_tools", false),
         spawn_agents: requires.flag("spawn_agents", false),
         skills: requires.texts("skills").unwrap_or_default(),
-        memory: requires.flag("memory", false),
+        memory: requires.get("memory").and_then(SharedBy::read),
         knowledge: Knowledge {
             enabled,
             read_domains: knowledge.texts("read_domains").unwrap_or_else(any),

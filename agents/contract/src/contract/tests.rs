@@ -567,3 +567,22 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_memory_is_shared_by_those_whom_the_contract_names() {
+    let of = |word: &str| {
+        let contract = accepted(&with(&format!("  requires: {{memory: {word}}}\n")));
+        (contract.requires.memory.map(SharedBy::as_str), contract.to_json()["requires"]["memory"].clone())
+    };
+    assert_eq!(of("false"), (None, Value::Bool(false)));
+    for word in ["true", "namespace"] {
+        assert_eq!(of(word), (Some("namespace"), Value::Bool(true)), "{word}");
+    }
+    for word in ["agent", "user", "conversation"] {
+        assert_eq!(of(word), (Some(word), Value::from(word)));
+    }
+    for wrong in ["team", "user:ada", "1", "[user]"] {
+        let text = with(&format!("  requires: {{memory: {wrong}}}\n"));
+        assert!(parse(text.as_bytes()).is_err(), "{wrong}");
+    }
+}

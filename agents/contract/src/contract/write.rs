@@ -5,6 +5,7 @@ use serde_json::{Map, Value, json};
 
 use super::{
     Contract, ExecMode, Expose, Hardware, KeyLimits, Mcp, Permissions, Provider, RateLimit, Replay, RequiredServer,
+    SharedBy,
 };
 
 impl Contract {
@@ -30,7 +31,7 @@ impl Contract {
                 "platform_tools": requires.platform_tools,
                 "spawn_agents": requires.spawn_agents,
                 "skills": requires.skills,
-                "memory": requires.memory,
+                "memory": requires.memory.map_or(Value::Bool(false), SharedBy::to_json),
                 "knowledge": {
                     "enabled": knowledge.enabled,
                     "read_domains": knowledge.read_domains,

@@ -2,7 +2,7 @@
 //! writes it, so a later attempt writes nothing twice.
 
 use atlas_api::types::{KnowledgeChange, KnowledgeDraft};
-use atlas_contract::Knowledge;
+use atlas_contract::{Knowledge, SharedBy};
 use atlas_knowledge::{Acl, ProtectedDomains, SEARCH_LIMIT, memory};
 use atlas_library::{
     Library, MemoryScope, WriteKey, WritingJob, knowledge::KnowledgeError, knowledge::KnowledgeFilter,
@@ -40,10 +40,14 @@ impl Service {
         let key = WriteKey::of_step(job.id, step.0);
         let library = &self.shared.library;
         if let Some(what) = call.tool.strip_prefix(MEMORY) {
-            if contract.value.pointer("/requires/memory") != Some(&Value::Bool(true)) {
+            let Some(shared) = contract.value.pointer("/requires/memory").and_then(SharedBy::read) else {
                 return Err(NoResult::Refused(memory::NOT_ENABLED.to_owned()));
-            }
-            return self.tool_memory(call, job, key, &writer, what).await;
+            };
+            let scope = match call.text("scope") {
+                "" => scope(shared.as_str(), job)?,
+                named => scope(named, job)?,
+            };
+            return self.tool_memory(call, &scope, key, &writer, what).await;
         }
         let protected = self.shared.protected_domains(&job.namespace).await?;
         let Some(acl) = acl(contract, &protected) else {
@@ -72,25 +76,24 @@ impl Service {
     async fn tool_memory(
         &self,
         call: &Call<'_>,
-        job: &Job,
+        scope: &MemoryScope,
         key: WriteKey,
         writer: &WritingJob,
         what: &str,
     ) -> Result<Value, NoResult> {
         let library = &self.shared.library;
-        let scope = scope(call.text("scope"), job)?;
         let text = call.text("text");
         match what {
             "read" => {
-                let memory = library.memory(&call.caller, &scope, Consistency::Linearizable).await?;
+                let memory = library.memory(&call.caller, scope, Consistency::Linearizable).await?;
                 Ok(json!({"text": memory.text}))
             }
             "append" => {
-                library.write_memory(&call.caller, &scope, text, false, key, Some(writer)).await?;
+                library.write_memory(&call.caller, scope, text, false, key, Some(writer)).await?;
                 Ok(json!({"status": "appended"}))
             }
             "write" => {
-                library.write_memory(&call.caller, &scope, text, true, key, Some(writer)).await?;
+                library.write_memory(&call.caller, scope, text, true, key, Some(writer)).await?;
                 Ok(json!({"status": "written"}))
             }
             _ => Err(NoResult::Refused(format!("Unknown tool: {}", call.tool))),
@@ -141,7 +144,7 @@ fn scope(word: &str, job: &Job) -> Result<MemoryScope, NoResult> {
         metadata.get(what).and_then(Value::as_str).map(str::to_owned)
     };
     match word {
-        "" | "namespace" => Ok(MemoryScope::Namespace),
+        "namespace" => Ok(MemoryScope::Namespace),
         "agent" => Ok(MemoryScope::Agent(job.agent.to_string())),
         "user" => Ok(MemoryScope::User(job.principal.to_string())),
         "conversation" => match own(CONVERSATION_METADATA) {

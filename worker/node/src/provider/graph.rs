@@ -35,6 +35,7 @@ use super::llm::fault::Fault;
 use super::llm::loki_agent::toolbox::Toolbox;
 use super::llm::outage::Limit;
 use super::mcp::Servers;
+use super::platform::Platform;
 use super::round::caller::pass;
 use super::{Execution, exec, stopped};
 use crate::attempt::Work;
@@ -123,6 +124,8 @@ impl GraphAgent {
         let (attempt, limit) = (work.assignment.attempt.0, work.assignment.execution_timeout.as_duration());
         let remote = Remote::new(servers, &work.agent.contract.requires.mcp_servers, attempt, limit);
         folder.known = known(&graph, toolbox.as_ref(), &remote, models.as_ref());
+        let shared_tools = work.agent.contract.requires.shared_tools();
+        folder.known.tools.get_or_insert_default().extend(shared_tools.into_iter().map(str::to_owned));
         let helpers = Helpers::new(work, &self.shared, &graph, past.helped);
         let host = Surroundings {
             shared: &self.shared,
@@ -133,6 +136,7 @@ impl GraphAgent {
             searching: tokio::sync::Mutex::default(),
             book,
             purse,
+            platform: Platform::of(work, &self.shared),
             permits: Permitted::new(&work.agent.contract, toolbox.as_ref()),
             toolbox,
             models,

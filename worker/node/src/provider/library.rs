@@ -5,13 +5,17 @@ mod model;
 mod orders;
 
 use atlas_contract::search_text;
+use atlas_model::ToolCall;
 use atlas_secrets::Redactor;
-use atlas_types::{FailureKind, JobId};
+use atlas_turn::Outcome;
+use atlas_types::{FailureKind, JobId, StepKey};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-pub(super) use self::model::{asked, offered, outcome, refused, system};
+pub(super) use self::model::{listed, offered, system};
+use self::model::{asked, outcome, refused};
 use self::orders::Orders;
+use super::llm::tools::call::RESULT_BYTES_MAX;
 use super::platform::{Platform, Stopped};
 use super::{Execution, Shared, elsewhere, stopped};
 use crate::attempt::Work;
@@ -41,6 +45,29 @@ pub(super) fn without_secrets(arguments: &str, redactor: &Redactor) -> Option<St
     let mut arguments: Value = serde_json::from_str(arguments).ok()?;
     redactor.json(&mut arguments);
     Some(arguments.to_string())
+}
+
+/// Makes a call of a model. What it writes has no values of secrets, which others would read.
+pub(super) async fn called(
+    platform: &Platform,
+    call: &ToolCall,
+    key: StepKey,
+    redactor: &Redactor,
+) -> Result<Outcome, Stopped> {
+    let (tool, mut arguments) = asked(call);
+    redactor.json(&mut arguments);
+    Ok(match platform.ask(tool, &arguments, key).await? {
+        Answer::Completed(result) if result.len() > RESULT_BYTES_MAX => {
+            let bytes = result.len();
+            let text = format!("the result has {bytes} bytes, more than {RESULT_BYTES_MAX}; ask for less");
+            Outcome::error("ResultTooLarge", text)
+        }
+        Answer::Completed(result) => match serde_json::from_slice(&result) {
+            Ok(value) => outcome(call, &value),
+            Err(error) => Outcome::error("JSONDecodeError", error.to_string()),
+        },
+        Answer::Failed(why) | Answer::Refused(why) => refused(why),
+    })
 }
 
 /// Memory and knowledge, as far as the contract enables them, for one attempt.
@@ -98,7 +125,7 @@ impl Known {
 impl Library {
     pub(super) fn of(work: &Work, shared: &Shared) -> Self {
         let requires = &work.agent.contract.requires;
-        let (memory, knowledge) = (requires.memory, requires.knowledge.enabled);
+        let (memory, knowledge) = (requires.memory.is_some(), requires.knowledge.enabled);
         Self { platform: Platform::of(work, shared), job: work.assignment.job, memory, knowledge }
     }
 

@@ -81,7 +81,7 @@ class RequiresSpec:
     platform_tools: bool = False
     spawn_agents: bool = False
     skills: list[str] = field(default_factory=list)
-    memory: bool = False
+    memory: bool | str = False
     knowledge: KnowledgeRequirement = field(default_factory=KnowledgeRequirement)
     agents: list[AgentDependency] = field(default_factory=list)
 

@@ -18,15 +18,18 @@ _MEMBERS = {field.name for field in fields(KnowledgeEntry)}
 
 
 class SharedMemory:
-    """A text that agents share. `scope` says who: `namespace` is all agents of the namespace."""
+    """A text that agents share. `scope` says who: `namespace` is all agents of the namespace. Without it, the contract says."""
 
-    def __init__(self, context: Any, scope: str = _NAMESPACE):
+    def __init__(self, context: Any, scope: str | None = None):
         self._context = context
-        self._scope = str(scope)
+        self._scope = None if scope is None else str(scope)
 
     @property
     def scope(self) -> str:
-        return self._scope
+        if self._scope is not None:
+            return self._scope
+        stated = self._context._memory_on
+        return stated if isinstance(stated, str) else _NAMESPACE
 
     def of(self, scope: str) -> SharedMemory:
         """That of another scope: `agent` is shared by the jobs of this agent, `user` by those of the caller, `conversation` by those of the
@@ -46,12 +49,12 @@ class SharedMemory:
         return self._ask("write", {"text": sound(str(text))}, _nothing, RuntimeError(MEMORY_OFF))
 
     def _ask(self, word, arguments, take, off):
-        if self._scope != _NAMESPACE:
+        if self._scope is not None:
             arguments["scope"] = sound(self._scope)
         return _called(self._context, self._context._memory_on, f"atlas.memory.{word}", arguments, take, off)
 
     def __repr__(self):
-        return f"SharedMemory({self._scope!r})"
+        return f"SharedMemory({self.scope!r})"
 
 
 def search(context, query, domain, tags, limit) -> Awaitable[list[KnowledgeEntry]]:

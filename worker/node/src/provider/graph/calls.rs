@@ -10,12 +10,12 @@ use futures::future::FutureExt as _;
 use serde_json::{Value, json};
 
 use super::host::Surroundings;
-use crate::journal::{JournalError, UNATTENDED};
+use crate::journal::{JournalError, UNATTENDED, hashed};
 use crate::mailbox::Answer as Called;
 use crate::provider::llm::loki_agent::Launcher;
-use crate::provider::redacted;
 use crate::provider::round::caller::{Followers, Told};
 use crate::provider::round::together;
+use crate::provider::{library, redacted};
 
 /// Tool calls of one answer that run at the same time.
 const PARALLEL: usize = 4;
@@ -61,7 +61,12 @@ impl Surroundings<'_> {
         self.remote.call(&self.book, key, calls, &mut followers, &*self.shared.env.clock).await
     }
 
-    /// Calls of the graph's own tools.
+    /// Whether a tool is one of the graph's files.
+    fn is_own(&self, name: &str) -> bool {
+        self.toolbox.as_ref().is_some_and(|own| own.offered().iter().any(|tool| tool.name == name))
+    }
+
+    /// Calls of the graph's own tools, and of those for memory, knowledge and document bases.
     pub(super) async fn locally(
         &self,
         key: StepKey,
@@ -72,11 +77,18 @@ impl Surroundings<'_> {
         let (env, secrets) = (&self.shared.env, self.secrets());
         let redactor = secrets.redactor();
         let make = || async {
-            let call = |call: &ToolCall| {
+            let call = |(place, call): (usize, &ToolCall)| {
                 let (launcher, call) = (&launcher, call.clone());
                 async move {
                     let outcome = match (refused.iter().find(|(id, _)| *id == call.id), &self.toolbox) {
                         (Some((_, outcome)), _) => outcome.clone(),
+                        (None, Some(toolbox)) if self.is_own(&call.name) => toolbox.call(&call, launcher).await,
+                        (None, _) if library::listed(&self.agent.contract.requires, &call.name).is_some() => {
+                            let key = hashed(&("library", key.0, place));
+                            library::called(&self.platform, &call, key, redactor)
+                                .await
+                                .map_err(|_| JournalError::Stopped)?
+                        }
                         (None, Some(toolbox)) => toolbox.call(&call, launcher).await,
                         (None, None) => Outcome::error("UnknownTool", "the graph has no tools of its own"),
                     };
@@ -85,7 +97,7 @@ impl Surroundings<'_> {
                 }
                 .boxed()
             };
-            together(calls.iter().map(call).collect(), PARALLEL, &*env.clock).await
+            together(calls.iter().enumerate().map(call).collect(), PARALLEL, &*env.clock).await
         };
         let outcome = self.book.step(StepKind::Tools, key, make).await?;
         serde_json::from_slice(&outcome).map_err(|error| JournalError::Unreadable { step: 0, error })

@@ -28,9 +28,10 @@ use crate::mailbox::Answer as Called;
 use crate::provider::command::{self, Keep, Launch};
 use crate::provider::llm::loki_agent::toolbox::Toolbox;
 use crate::provider::llm::outage::Limit;
+use crate::provider::platform::Platform;
 use crate::provider::round::caller::{Callable, Caller, Told, locked};
 use crate::provider::round::model::CallFault;
-use crate::provider::{Shared, user};
+use crate::provider::{Shared, library, user};
 use crate::secrets::Secrets;
 
 /// The surroundings of the run of one attempt.
@@ -44,6 +45,8 @@ pub(super) struct Surroundings<'a> {
     pub(super) searching: tokio::sync::Mutex<BTreeSet<StepKey>>,
     pub(super) book: Book,
     pub(super) purse: Purse,
+    /// What answers the calls for memory, knowledge and document bases.
+    pub(super) platform: Platform,
     /// None if no node calls tools.
     pub(super) toolbox: Option<Toolbox>,
     /// Which tools may be called.
@@ -349,6 +352,8 @@ impl Host for Surroundings<'_> {
                 offered.extend(Remote::offered(server));
             } else if let Some(tool) = own.iter().find(|tool| tool.name == *name) {
                 offered.push(tool.clone());
+            } else if let Some(tool) = library::listed(&self.agent.contract.requires, name) {
+                offered.push(tool);
             } else if let Some(tool) = self.helpers.offered(name) {
                 offered.push(tool);
             } else if let Some(tool) = user::find(name) {

@@ -1,15 +1,16 @@
 //! What a model sees of memory, knowledge and document bases: a part of its system text, and four tools.
 
-use atlas_contract::Requires;
-use atlas_model::ToolCall;
-use atlas_turn::Outcome;
+use atlas_contract::{Requires, SharedBy};
+use atlas_model::{Tool, ToolCall};
+use atlas_turn::{OfferedTool, Outcome};
 use serde_json::{Value, json};
 
-use super::{APPEND, Known, SEARCH, SEARCH_DOCUMENTS, STORE};
+use super::{APPEND, Known, READ, SEARCH, SEARCH_DOCUMENTS, STORE};
 
 /// Characters of an entry in the system text.
 const SHOWN_CHARS: usize = 200;
 
+const MEMORY_READ: &str = "memory_read";
 const MEMORY_APPEND: &str = "memory_append";
 const KNOWLEDGE_STORE: &str = "knowledge_store";
 const KNOWLEDGE_SEARCH: &str = "knowledge_search";
@@ -18,13 +19,21 @@ const DOCUMENTS_SEARCH: &str = "search_documents";
 /// The tools that a contract enables: name, description and schema of the arguments.
 pub(in crate::provider) fn offered(requires: &Requires) -> Vec<(&'static str, &'static str, Value)> {
     let mut tools = Vec::new();
-    if requires.memory {
+    if let Some(shared) = requires.memory {
         let schema = json!({
             "type": "object",
             "properties": {"entry": {"type": "string", "description": "The text to append."}},
             "required": ["entry"],
         });
-        tools.push((MEMORY_APPEND, "Appends an entry to the memory that all agents share.", schema));
+        let about = match shared {
+            SharedBy::Namespace => "Appends an entry to the memory that all agents share.",
+            SharedBy::Agent => "Appends an entry to your memory, which all your jobs share.",
+            SharedBy::User => {
+                "Appends an entry to the memory of the user who asks you, which later jobs of this user are told."
+            }
+            SharedBy::Conversation => "Appends an entry to the memory of this conversation.",
+        };
+        tools.push((MEMORY_APPEND, about, schema));
     }
     if requires.knowledge.enabled {
         let schema = json!({
@@ -63,6 +72,18 @@ pub(in crate::provider) fn offered(requires: &Requires) -> Vec<(&'static str, &'
         tools.push((DOCUMENTS_SEARCH, "Finds the parts of documents that fit a question, with their sources.", schema));
     }
     tools
+}
+
+/// The tool of this name that a node of a graph lists, if the contract enables it. Nodes are told nothing at their beginning, and read.
+pub(in crate::provider) fn listed(requires: &Requires, name: &str) -> Option<OfferedTool> {
+    if !requires.shared_tools().contains(&name) {
+        return None;
+    }
+    let read = (MEMORY_READ, "Reads the memory.", json!({"type": "object", "properties": {}}));
+    let (name, description, input_schema) =
+        offered(requires).into_iter().chain([read]).find(|(offered, ..)| *offered == name)?;
+    let tool = Tool { name: name.to_owned(), description: description.to_owned(), input_schema };
+    Some(OfferedTool { name: name.to_owned(), tool })
 }
 
 /// The system text with what the agent is told at its beginning.
@@ -107,9 +128,10 @@ fn parts(found: &Value) -> Vec<Value> {
 }
 
 /// The tool of the platform behind a model call, and its arguments. What the schema requires is there: others are not made.
-pub(in crate::provider) fn asked(call: &ToolCall) -> (&'static str, Value) {
+pub(super) fn asked(call: &ToolCall) -> (&'static str, Value) {
     let given = &call.arguments;
     let (tool, mut arguments, optional): (_, _, &[&str]) = match call.name.as_str() {
+        MEMORY_READ => (READ, json!({}), &[]),
         MEMORY_APPEND => (APPEND, json!({"text": given["entry"]}), &[]),
         KNOWLEDGE_STORE => (STORE, json!({"content": given["content"]}), &["domain", "tags"]),
         DOCUMENTS_SEARCH => (
@@ -128,8 +150,9 @@ pub(in crate::provider) fn asked(call: &ToolCall) -> (&'static str, Value) {
 }
 
 /// What the model is told of an answer.
-pub(in crate::provider) fn outcome(call: &ToolCall, answer: &Value) -> Outcome {
+pub(super) fn outcome(call: &ToolCall, answer: &Value) -> Outcome {
     Outcome::Value(match call.name.as_str() {
+        MEMORY_READ => json!({"memory": answer["text"]}),
         MEMORY_APPEND => json!({"status": "appended"}),
         KNOWLEDGE_STORE => json!({"status": "stored", "id": answer["entry"]["id"]}),
         DOCUMENTS_SEARCH => parts(answer).into(),
@@ -138,7 +161,7 @@ pub(in crate::provider) fn outcome(call: &ToolCall, answer: &Value) -> Outcome {
 }
 
 /// What the model is told of a refusal.
-pub(in crate::provider) fn refused(why: String) -> Outcome {
+pub(super) fn refused(why: String) -> Outcome {
     let kind = if why.starts_with("Agent not allowed to ") { "PermissionError" } else { "RuntimeError" };
     Outcome::error(kind, why)
 }

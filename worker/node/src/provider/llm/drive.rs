@@ -220,14 +220,11 @@ impl Driver<'_, '_> {
                     }
                 }
             }
-            // An agent with a `config.yaml` has the system text of its definition.
-            if loki.is_none() {
-                let known = Library::of(work, shared).known(&work.input).await.map_err(|error| match error {
-                    LibraryError::Refused(why) => Fault::Tools(why),
-                    LibraryError::Stopped => Fault::Journal(JournalError::Stopped),
-                })?;
-                fixed.settings.system = library::system(&fixed.settings.system, &known);
-            }
+            let known = Library::of(work, shared).known(&work.input).await.map_err(|error| match error {
+                LibraryError::Refused(why) => Fault::Tools(why),
+                LibraryError::Stopped => Fault::Journal(JournalError::Stopped),
+            })?;
+            fixed.settings.system = library::system(&fixed.settings.system, &known);
             fixed.settings.limits.budget = budget;
             let outcome = serde_json::to_vec(&fixed).map_err(|error| Fault::internal(error.to_string()))?;
             Ok::<_, Fault>(Made { outcome, usage: StepUsage::default() })

@@ -65,7 +65,7 @@ pub(super) async fn resolve(
             }
         }
     }
-    if contract.provider.kind == ProviderKind::Llm {
+    if matches!(contract.provider.kind, ProviderKind::Llm | ProviderKind::LokiAgent) {
         for (name, description, schema) in library::offered(&contract.requires) {
             if !found.sources.contains_key(name) {
                 found.add(name.to_owned(), ToolSource::Library, description.to_owned(), schema)?;

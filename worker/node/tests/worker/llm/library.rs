@@ -101,3 +101,64 @@ async fn a_model_searches_the_bases_that_its_contract_names() {
     assert!(scene.steps()[2].contains(part), "{}", scene.steps()[2]);
     scene.node.shutdown().await;
 }
+
+#[tokio::test]
+async fn agents_with_a_config_yaml_use_what_their_contract_names() {
+    const USE: &str = r#"
+- match: { round: 1 }
+  tool_calls:
+    - { name: memory_append, arguments: { entry: seen } }
+    - { name: search_documents, arguments: { base: handbook, query: door } }
+- match: { system: 'You open doors\.', result: 'A blue (\w+)' }
+  text: "It is a {result.1}."
+"#;
+    let contract = "agent:\n  name: talker\n  version: 1.0.0\n  provider: {type: normal, output_format: text}\n  \
+                    requires: {memory: user, knowledge: true, documents: [handbook]}\n";
+    let files =
+        [("agent.yaml", contract), ("config.yaml", "name: T\ninstructions: You open doors.\n"), ("mock.yaml", USE)];
+    let mut scene = Scene::set(&files, &[]).await;
+    let only = scene.attempt(1, r#"{"message": "door"}"#);
+    assert_eq!(scene.run(&only).await.output(&scene.controller), r#"{"text":"It is a door."}"#);
+    let asked = [
+        "atlas.memory.read {}",
+        r#"atlas.knowledge.search {"query":"door","limit":5}"#,
+        r#"atlas.memory.append {"text":"seen"}"#,
+        r#"atlas.documents.search {"base":"handbook","query":"door"}"#,
+    ];
+    assert_eq!(scene.asked, asked);
+    let system = start(&scene)["settings"]["system"].as_str().map(str::to_owned).unwrap_or_default();
+    let told = "## Shared Memory\nknown\n\n\n## Relevant Knowledge\n- [general] the door is blue";
+    assert!(system.starts_with("You open doors.") && system.ends_with(told), "{system}");
+    scene.node.shutdown().await;
+}
+
+#[tokio::test]
+async fn nodes_of_graphs_have_the_tools_that_they_list() {
+    const GRAPH: &str = "
+name: flow
+start: a
+nodes:
+  a: {type: llm, prompt: door, tools: [memory_read, search_documents], state_updates: {a: '{{output}}'}, next: e}
+  e: {type: end, output: '{{a}}'}
+";
+    const USE: &str = r#"
+- match: { round: 1 }
+  tool_calls:
+    - { name: memory_read, arguments: {} }
+    - { name: memory_append, arguments: { entry: seen } }
+    - { name: search_documents, arguments: { base: handbook, query: door } }
+- match: { result: 'A blue (\w+)' }
+  text: "It is a {result.1}."
+"#;
+    let contract = "agent:\n  name: flow\n  version: 1.0.0\n  requires: {memory: true, documents: [handbook]}\n  \
+                    provider: {type: graph}\n";
+    let files = [("agent.yaml", contract), ("graph.yaml", GRAPH), ("mock.yaml", USE)];
+    let mut scene = Scene::set(&files, &[]).await;
+    let only = scene.attempt(1, r#"{"message": "go"}"#);
+    let output: Value = serde_json::from_str(&scene.run(&only).await.output(&scene.controller)).expect("JSON");
+    assert_eq!(output["text"], "It is a door.");
+    // One that the node does not list is not called.
+    let asked = ["atlas.memory.read {}", r#"atlas.documents.search {"base":"handbook","query":"door"}"#];
+    assert_eq!(scene.asked, asked);
+    scene.node.shutdown().await;
+}

@@ -40,25 +40,20 @@ async fn returned(
         let outcome = loki.call(call, launcher).await;
         return Ok(ToolReturn { call: call.id.clone(), outcome: redacted(outcome, redactor) });
     }
-    let answer = if is_library {
-        let (tool, mut arguments) = library::asked(call);
-        redactor.json(&mut arguments);
-        platform.ask(tool, &arguments, key).await.map_err(stopped)?
-    } else {
-        platform.ask(&call.name, &call.arguments, key).await.map_err(stopped)?
-    };
-    let outcome = match answer {
+    if is_library {
+        let outcome = library::called(platform, call, key, redactor).await.map_err(stopped)?;
+        return Ok(ToolReturn { call: call.id.clone(), outcome: redacted(outcome, redactor) });
+    }
+    let outcome = match platform.ask(&call.name, &call.arguments, key).await.map_err(stopped)? {
         Answer::Completed(result) if result.len() > RESULT_BYTES_MAX => {
             let bytes = result.len();
             let text = format!("the result has {bytes} bytes, more than {RESULT_BYTES_MAX}; ask for less");
             Outcome::error("ResultTooLarge", text)
         }
         Answer::Completed(result) => match serde_json::from_slice(&result) {
-            Ok(value) if is_library => library::outcome(call, &value),
             Ok(value) => Outcome::Value(value),
             Err(error) => Outcome::error("JSONDecodeError", error.to_string()),
         },
-        Answer::Failed(why) | Answer::Refused(why) if is_library => library::refused(why),
         Answer::Failed(why) | Answer::Refused(why) => Outcome::error("ToolError", why),
     };
     Ok(ToolReturn { call: call.id.clone(), outcome: redacted(outcome, redactor) })
