@@ -1,5 +1,7 @@
 //! `atlasctl memory`: the text that agents share.
 
+mod compact;
+
 use atlas_api::types::{Deletion, Memory, MemoryEntry};
 use serde_json::{Value, json};
 
@@ -26,6 +28,8 @@ pub(crate) enum Verb {
     Set(Text),
     /// Lists what was written and by whom, the oldest first.
     History(Options),
+    /// Lets a model write a summary in place of the oldest entries.
+    Compact(compact::Options),
     /// Removes the text with its history.
     Clear(Clear),
 }
@@ -76,10 +80,11 @@ const COLUMNS: [Column<MemoryEntry>; 5] = [
 ];
 
 fn kind(entry: &MemoryEntry) -> &'static str {
-    match (entry.replaced, entry.replaces) {
-        (true, _) => "replaced",
-        (false, true) => "set",
-        (false, false) => "appended",
+    match (entry.replaced, entry.summary, entry.replaces) {
+        (true, _, _) => "replaced",
+        (false, true, _) => "summary",
+        (false, false, true) => "set",
+        (false, false, false) => "appended",
     }
 }
 
@@ -89,6 +94,7 @@ pub(crate) async fn run(context: &Context, verb: &Verb) -> Result<Exit, Failure>
         Verb::Append(options) => write(context, options, "append").await,
         Verb::Set(options) => write(context, options, "write").await,
         Verb::History(options) => history(context, options).await,
+        Verb::Compact(options) => compact::run(context, options).await,
         Verb::Clear(options) => clear(context, options).await,
     }
 }

@@ -9,6 +9,7 @@ mod probe;
 mod tier;
 mod uses;
 
+pub(crate) use check::{failed, job as job_of_own_agent};
 pub(crate) use uses::model_of;
 
 use serde_json::Value;

@@ -301,6 +301,9 @@ pub enum Error {
     /// No such kind of object.
     #[error("{0}")]
     UnknownObjectKind(String),
+    /// The entries of the memory that a summary stands for are not the oldest ones any more.
+    #[error("the memory was changed in the meantime")]
+    MemoryChanged,
     /// The document does not fit its kind.
     #[error("{what}")]
     ObjectRefused {
@@ -490,7 +493,7 @@ impl Error {
             Self::VersionTaken(_) => catalogue::VERSION_TAKEN,
             Self::UnknownRevision(_) => catalogue::UNKNOWN_REVISION,
             Self::UnknownObject(_) => catalogue::UNKNOWN_OBJECT,
-            Self::ObjectChanged { .. } => catalogue::OBJECT_CHANGED,
+            Self::ObjectChanged { .. } | Self::MemoryChanged => catalogue::OBJECT_CHANGED,
             Self::UnknownObjectKind(_) => catalogue::UNKNOWN_OBJECT_KIND,
             Self::ObjectRefused { .. } => catalogue::OBJECT_REFUSED,
             Self::ConversationBusy(_) => catalogue::CONVERSATION_BUSY,

@@ -23,6 +23,11 @@ impl WriteKey {
         Self(random.to_be_bytes())
     }
 
+    /// That of a summary of entries up to the one with this key: there is one.
+    pub(crate) fn of_summary(last: &str) -> Self {
+        Self::hashed(&[b"summary", &[0], last.as_bytes()])
+    }
+
     fn hashed(parts: &[&[u8]]) -> Self {
         let [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, ..] = digest_of(&parts.concat()).0;
         Self([a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p])

@@ -1,7 +1,9 @@
 //! Shared memory (compatibility §22): one text for all that use its scope.
 //!
 //! The text is that of the newest entry that replaces the others and of all appended after it, each on a line of its own. Their order is
-//! that of the cluster's events, so every controller shows the same.
+//! that of the cluster's events, so every controller shows the same. A summary has the place of the last entry for which it stands.
+
+mod compact;
 
 use std::fmt;
 use std::str::FromStr;
@@ -127,6 +129,7 @@ impl Library {
             text: entry.spec.text,
             replaces: entry.spec.replaces,
             replaced: at < live,
+            summary: entry.spec.through.is_some(),
             author: entry.object.by.as_str().to_owned(),
             agent: entry.spec.agent,
             job: entry.spec.job,
@@ -163,6 +166,7 @@ impl Library {
         let spec = MemorySpec {
             text: text.to_owned(),
             replaces,
+            through: None,
             agent: job.map(|job| job.agent.clone()),
             job: job.map(|job| job.job.to_string()),
         };
@@ -222,6 +226,11 @@ fn outside(scope: &MemoryScope, text: String) -> types::Memory {
 }
 
 impl Entry {
+    /// The event at which it stands: of a summary, that of the last entry for which it stands.
+    fn place(&self) -> u64 {
+        self.spec.through.unwrap_or(self.object.uid.0)
+    }
+
     /// Whether a write with the key of this entry is its repeat; another one with the same key is a mistake of the caller.
     fn is_repeated_by(&self, text: &str, replaces: bool) -> Result<(), Error> {
         if self.spec.text == text && self.spec.replaces == replaces { Ok(()) } else { Err(Error::RequestConflict) }
@@ -244,7 +253,7 @@ fn entries(state: &State, namespace: &Namespace, scope: &MemoryScope) -> Result<
         let spec = MemorySpec::read(&object.spec).map_err(|error| Error::internal("read a memory", &error))?;
         entries.push(Entry { spec, key: key.to_owned(), object: Arc::clone(object) });
     }
-    entries.sort_by_key(|entry| entry.object.uid);
+    entries.sort_by_key(|entry| (entry.place(), entry.object.uid));
     Ok(entries)
 }
 
@@ -255,7 +264,7 @@ fn live(entries: &[Entry]) -> usize {
 
 fn shown(scope: &MemoryScope, entries: &[Entry]) -> types::Memory {
     let live = &entries[live(entries)..];
-    let text = text(live.iter().map(|entry| (entry.spec.text.as_str(), entry.spec.replaces)));
+    let text = text_of(live);
     types::Memory {
         scope: scope.to_string(),
         bytes: text.len() as u64,
@@ -263,6 +272,10 @@ fn shown(scope: &MemoryScope, entries: &[Entry]) -> types::Memory {
         entries: live.len() as u64,
         updated_at: live.last().map(|entry| seconds(&entry.object)),
     }
+}
+
+fn text_of(entries: &[Entry]) -> String {
+    text(entries.iter().map(|entry| (entry.spec.text.as_str(), entry.spec.replaces)))
 }
 
 /// What texts make, with whether each replaces: a text that replaces stands as it is, and each that is appended is a line of its own.

@@ -18,6 +18,10 @@ pub struct MemorySpec {
     /// It replaces all that was there before.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub replaces: bool,
+    /// Of a summary: the event that made the last entry for which it stands. Entries after that one stay behind it, and so does what was
+    /// appended while it was written.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub through: Option<u64>,
     /// The agent that wrote it; none if it was no job.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
@@ -71,6 +75,11 @@ impl Kind for MemoryKind {
             "properties": {
                 "text": {"type": "string", "description": "What was appended."},
                 "replaces": {"type": "boolean", "description": "Whether it replaces all that was there before."},
+                "through": {
+                    "type": "integer",
+                    "minimum": 1,
+                    "description": "Of a summary: the event that made the last entry for which it stands.",
+                },
                 "agent": by("agent"),
                 "job": by("job"),
             }
@@ -78,7 +87,10 @@ impl Kind for MemoryKind {
     }
 
     fn admit(&self, key: &ObjectKey, spec: &[u8]) -> Result<(), Refusal> {
-        MemorySpec::read(spec)?;
+        let MemorySpec { replaces, through, .. } = MemorySpec::read(spec)?;
+        if through.is_some() && !replaces {
+            return Err(Refusal::new("through", "is for entries that replace others"));
+        }
         match MemorySpec::parts(key.name.as_str()) {
             Some(_) => Ok(()),
             None => Err(Refusal::new("metadata.name", "is not SCOPE@KEY, such as namespace@1")),

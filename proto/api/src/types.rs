@@ -57,7 +57,7 @@ pub use jobs::{
 };
 pub use library::{
     KnowledgeAcl, KnowledgeChange, KnowledgeDomain, KnowledgeDraft, KnowledgeEntry, KnowledgeRights, Memory,
-    MemoryChange, MemoryEntry,
+    MemoryChange, MemoryEntry, SummaryOf,
 };
 pub use logins::{LoginProgress, LoginRequest, ServerLoginProgress, ServerLoginRequest};
 pub use nodes::{Acceptance, DrainRequest, Gpu, LabelRequest, Node, Removal, Rival};
@@ -187,6 +187,7 @@ const SHAPES: &[(From, Shape)] = &[
     answer::<Memory>(),
     answer::<MemoryEntry>(),
     request::<MemoryChange>(),
+    request::<SummaryOf>(),
     answer::<KnowledgeEntry>(),
     request::<KnowledgeDraft>(),
     request::<KnowledgeChange>(),

@@ -39,7 +39,7 @@ pub(super) async fn run(context: &Context, options: &Options) -> Result<Exit, Fa
     let name = &options.name;
     let client = context.client()?;
     let object = client.get(&["api", "objects", KIND, name], &[]).await?;
-    let value = job(&client, AGENT, CONTRACT, name, options.timeout, Some(context)).await?;
+    let value = job(&client, AGENT, CONTRACT, json!({"model": name}), options.timeout, Some(context)).await?;
     let job: Job = answers::read(&value)?;
     let id = job.id.as_str();
     match ending::exit(&job) {
@@ -74,12 +74,12 @@ pub(super) fn reachable(name: &str, latency_ms: f64, spec: &Value) -> String {
     format!("model {name}   reachable in {}   {}", words::milliseconds(latency_ms), price(spec))
 }
 
-/// Runs a job of an agent whose only input is the name of a model, and waits for its end. The agent is registered first.
-pub(super) async fn job(
+/// Runs a job of an agent of this program, whose input names a model, and waits for its end. The agent is registered first.
+pub(crate) async fn job(
     client: &Client,
     agent: &str,
     contract: &str,
-    model: &str,
+    input: Value,
     timeout: Duration,
     tell: Option<&Context>,
 ) -> Result<Value, Failure> {
@@ -89,14 +89,14 @@ pub(super) async fn job(
     })?;
     let version = package.contract.version.to_string();
     client.register(package.bytes, true).await?;
-    let body = json!({"agent": agent, "version": version, "input": {"model": model}});
+    let body = json!({"agent": agent, "version": version, "input": input});
     let submitted = client.post(&["api", "jobs"], &[("validate", "refuse")], &body).await?;
     let id = submitted["id"].as_str().ok_or_else(|| Failure::answer("a submission is answered with an id"))?;
     ending::wait(client, id, Some(timeout), tell).await
 }
 
 /// Why the model did not answer, and what to do.
-fn failed(name: &str, job: &Job) -> Failure {
+pub(crate) fn failed(name: &str, job: &Job) -> Failure {
     let added = |member: &str| job.metadata.get(member).and_then(Value::as_str).unwrap_or_default();
     let code = Some(added("_error_code")).filter(|code| !code.is_empty()).unwrap_or("E3201");
     let message = format!("the model \"{name}\" does not answer: {}", job.error);

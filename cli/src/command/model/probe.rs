@@ -39,7 +39,8 @@ struct Output {
 }
 
 pub(super) async fn probe(client: &Client, name: &str) -> Result<Probed, Failure> {
-    found(&check::job(client, AGENT, CONTRACT, name, TIMEOUT, None).await?)
+    let input = serde_json::json!({"model": name});
+    found(&check::job(client, AGENT, CONTRACT, input, TIMEOUT, None).await?)
 }
 
 fn found(job: &Value) -> Result<Probed, Failure> {

@@ -75,6 +75,7 @@ impl Error {
             Self::NoTls => "start controllers with --tls-dir; atlasctl operator init makes its files".to_owned(),
             Self::TokenRefused(_) => "create a new token: atlasctl cluster join-token".to_owned(),
             Self::ObjectChanged { .. } => "read the object again, and send its revision as If-Match".to_owned(),
+            Self::MemoryChanged => "read its entries again: atlasctl memory history".to_owned(),
             Self::UnknownQuestion => "list them: atlasctl question list --all".to_owned(),
             Self::AnswerRefused(_) => "show what is asked: atlasctl question show ID".to_owned(),
             Self::UnknownMember(_) => "list them: atlasctl cluster members".to_owned(),

@@ -79,6 +79,7 @@ fn samples() -> Vec<Error> {
         Error::StoreFailed("x".into()),
         Error::ObjectChanged { revision: EventSeq(1) },
         Error::UnknownObjectKind("x".into()),
+        Error::MemoryChanged,
         Error::ObjectRefused { what: "x".into(), violations: Vec::new() },
         Error::ConversationBusy("c".into()),
         Error::ObjectInUse(Rejection::ObjectInUse { what: "jobs" }),

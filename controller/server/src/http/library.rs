@@ -23,17 +23,21 @@ pub(crate) async fn memory_entries(door: &HttpDoor, caller: &Caller, request: &R
     Ok(answer::body(StatusCode::OK, &entries))
 }
 
-/// `POST /api/memory` with `{"content": …, "action": "append" | "write"}`.
+/// `POST /api/memory` with `{"content": …, "action": "append" | "write" | "compact"}`.
 pub(crate) async fn write_memory(door: &HttpDoor, caller: &Caller, request: &mut Request) -> Answer {
-    let MemoryChange { content, action, scope: named } = request.read_json(door).await?;
+    let MemoryChange { content, action, scope: named, summary_of } = request.read_json(door).await?;
     let scope = scope(&named)?;
-    let replaces = match action.as_str() {
-        "append" => false,
-        "write" => true,
-        _ => return Err(Problem::malformed("'action' must be append or write")),
-    };
     let library = door.service.library();
-    library.write_memory(caller, &scope, &content, replaces, key(door, caller), None).await?;
+    match (action.as_str(), summary_of) {
+        ("compact", Some(of)) => library.compact_memory(caller, &scope, &content, &of).await?,
+        ("compact", None) => return Err(Problem::malformed("a summary needs 'summary_of'")),
+        (_, Some(_)) => return Err(Problem::malformed("'summary_of' is only for the action compact")),
+        (action @ ("append" | "write"), None) => {
+            let replaces = action == "write";
+            library.write_memory(caller, &scope, &content, replaces, key(door, caller), None).await?;
+        }
+        _ => return Err(Problem::malformed("'action' must be append, write or compact")),
+    }
     let memory = library.memory(caller, &scope, request.consistency()).await?;
     Ok(answer::body(StatusCode::OK, &memory))
 }

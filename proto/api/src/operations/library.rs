@@ -7,7 +7,8 @@ use super::parts::{
     BODY, CONSISTENCY, IDEMPOTENCY_KEY, LIMIT, OFFSET, READ, WRITE, delete, get, in_namespace, ok, post, put, query,
 };
 use crate::catalogue::{
-    CLUSTER_FULL, LIMIT_REACHED, OBJECT_CHANGED, STORE_FAILED, UNKNOWN_AGENT, UNKNOWN_OBJECT, UNKNOWN_OBJECT_KIND,
+    CLUSTER_FULL, LIMIT_REACHED, OBJECT_CHANGED, STORE_FAILED, UNKNOWN_AGENT, UNKNOWN_JOB, UNKNOWN_OBJECT,
+    UNKNOWN_OBJECT_KIND,
 };
 use crate::types::{
     Deletion, KnowledgeAcl, KnowledgeChange, KnowledgeDomain, KnowledgeDraft, KnowledgeEntry, Memory, MemoryChange,
@@ -48,12 +49,12 @@ pub(super) const OPERATIONS: &[Operation] = &[
         Library::WriteMemory.id(),
         in_namespace(Right::ObjectsWrite),
         "/api/memory",
-        "Appends a line to a shared memory, or replaces its text.",
+        "Appends a line to a shared memory, or replaces its text or its oldest entries.",
     )
     .takes(&[IDEMPOTENCY_KEY])
     .body(Body::json::<MemoryChange>())
     .answers(&[ok("the memory", &[Content::json::<Memory>()])])
-    .refuses(&[WRITE, BODY, FULL, STORE]),
+    .refuses(&[WRITE, BODY, FULL, STORE, &[OBJECT_CHANGED, UNKNOWN_JOB]]),
     delete(
         Library::ClearMemory.id(),
         in_namespace(Right::ObjectsWrite),

@@ -35,6 +35,8 @@ pub struct MemoryEntry {
     pub replaces: bool,
     /// Whether a later one replaced it: it is history, and no part of the text.
     pub replaced: bool,
+    /// Whether it is a summary, which stands for entries before it.
+    pub summary: bool,
     /// The principal that wrote it.
     pub author: String,
     /// The agent that wrote it; null if it was a person or another program.
@@ -50,12 +52,32 @@ pub struct MemoryEntry {
 #[serde(deny_unknown_fields)]
 pub struct MemoryChange {
     pub content: String,
-    /// `append` adds a line, `write` replaces the text.
-    #[schemars(extend("enum" = ["append", "write"]))]
+    /// `append` adds a line, `write` replaces the text, and `compact` replaces the oldest entries by a summary of them.
+    #[schemars(extend("enum" = ["append", "write", "compact"]))]
     pub action: String,
     /// Whose memory: `namespace` if it is empty, or `agent:NAME`, `user:NAME`, `conversation:ID`.
     #[serde(default)]
     pub scope: String,
+    /// Only of a summary, which needs it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub summary_of: Option<SummaryOf>,
+}
+
+/// For which entries a summary stands: the oldest ones of the text.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SummaryOf {
+    /// The id of the first one.
+    pub first: String,
+    /// The id of the last one.
+    pub last: String,
+    /// How many they are. If the memory was changed, so that the oldest entries are others, the summary is refused; entries that were
+    /// appended stay behind it.
+    #[schemars(range(min = 1))]
+    pub entries: u64,
+    /// The job that wrote the summary; null if it was a person or another program.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub job: Option<String>,
 }
 
 /// One piece of knowledge.
