@@ -39,7 +39,9 @@ macro_rules! embedded {
 }
 
 embedded! {
+    AskBase "ask-base",
     AskDocs "ask-docs",
+    Assistant "assistant",
     BatchProcessor "batch-processor",
     Brief "brief",
     CodeReviewer "code-reviewer",
