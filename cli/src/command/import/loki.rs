@@ -277,7 +277,7 @@ mod tests {
                 not taken: roles/coder.md: there are no roles: put its text into the instructions of an agent, atlasctl init NAME
                 not taken: macros/day.yaml: there are no macros: write a chain, atlasctl docs chains, or a script with commands of atlasctl
                 not taken: sessions/home.yaml: conversations begin anew: atlasctl run AGENT --conversation NAME
-                not taken: rags/papers.yaml: there are no indexes: put the documents into the folder of an agent and list them in its documents
+                not taken: rags/papers.yaml: a base is imported by itself: atlasctl rag import FILE
                 not taken: functions/mcp.json: github: agents that list it need it in the cluster: atlasctl mcp add --from functions/mcp.json
                 not taken: functions/tools/unused.sh: no agent lists it in global_tools
                 not taken: config.yaml: clients: openai: its keys and models belong to the namespace: atlasctl model add MODEL --provider openai --name ID --key secret://NAME

@@ -16,7 +16,7 @@ const FOLDERS: [(&str, &str); 4] = [
     ("roles", "there are no roles: put its text into the instructions of an agent, atlasctl init NAME"),
     ("macros", "there are no macros: write a chain, atlasctl docs chains, or a script with commands of atlasctl"),
     ("sessions", "conversations begin anew: atlasctl run AGENT --conversation NAME"),
-    ("rags", "there are no indexes: put the documents into the folder of an agent and list them in its documents"),
+    ("rags", "a base is imported by itself: atlasctl rag import FILE"),
 ];
 
 /// The program's own settings.
