@@ -78,6 +78,7 @@ const ASK: &[&str] = &[
     "memory append x",
     "memory set x",
     "memory history",
+    "memory compact --model m",
     "memory clear --yes",
     "knowledge add x",
     "knowledge get x",
@@ -102,6 +103,7 @@ const ASK: &[&str] = &[
     "rag export x out",
     "graph run x",
     "graph history job-1",
+    "rag import facts/base.yaml",
     "graph watch job-1",
     "graph resume job-1",
     "graph fork job-1 --from-step 2",
@@ -316,6 +318,8 @@ fn every_verb_sends_the_namespace() {
     std::fs::write(folder.path().join("facts/general/a.md"), "x").expect("written");
     std::fs::write(folder.path().join("cases"), "{\"input\": {}}\n").expect("written");
     let (server, asked) = recording();
+    std::fs::write(folder.path().join("facts/base.yaml"), "files: {}\n").expect("written");
+    std::fs::write(folder.path().join("judged"), "{\"question\": \"a\", \"sources\": [\"b\"]}\n").expect("written");
     let mut wrong = Vec::new();
     for verb in ASK {
         asked.lock().expect("not poisoned").clear();
