@@ -3,7 +3,7 @@
 use std::error::Error;
 use std::fmt;
 use std::io;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -209,6 +209,27 @@ fn with_port(target: Uri) -> Uri {
     Uri::builder().scheme("http").authority(format!("{host}:80")).path_and_query("/").build().unwrap_or(target)
 }
 
+/// Decides whether a connection to an address of a host and port may be opened.
+pub type Check = dyn Fn(&str, u16, IpAddr) -> io::Result<()> + Send + Sync;
+
+/// The addresses of a host that a check permits. Without one, the error is the first refusal.
+pub async fn resolved(host: &str, port: u16, check: &Check) -> io::Result<Vec<SocketAddr>> {
+    let (mut permitted, mut refusal) = (Vec::new(), None);
+    for address in tokio::net::lookup_host(format!("{host}:{port}")).await? {
+        match check(host, port, address.ip()) {
+            Ok(()) => permitted.push(address),
+            Err(error) => {
+                refusal.get_or_insert(error);
+            }
+        }
+    }
+    match refusal {
+        Some(refusal) if permitted.is_empty() => Err(refusal),
+        _ if permitted.is_empty() => Err(io::Error::new(io::ErrorKind::NotFound, "the host has no address")),
+        _ => Ok(permitted),
+    }
+}
+
 /// Opens TCP connections.
 #[derive(Clone)]
 pub struct Dial(Way);
@@ -217,6 +238,7 @@ pub struct Dial(Way);
 enum Way {
     Net { net: Arc<dyn Net>, screen: fn(IpAddr) -> io::Result<()> },
     Machine(HttpConnector),
+    Checked(Arc<Check>),
 }
 
 impl Dial {
@@ -233,6 +255,11 @@ impl Dial {
         connector.enforce_http(false);
         connector.set_nodelay(true);
         Self(Way::Machine(connector))
+    }
+
+    /// By the machine, to addresses that a check permits. It sees them before a connection is opened, and the name is not resolved again.
+    pub fn checked(check: Arc<Check>) -> Self {
+        Self(Way::Checked(check))
     }
 }
 
@@ -256,19 +283,44 @@ impl Service<Uri> for Dial {
                     Ok(Stream(TokioIo::new(atlas_env::Connection::new(stream, peer))))
                 });
             }
+            Way::Checked(check) => {
+                let check = Arc::clone(check);
+                return Box::pin(async move { checked(&target, &*check).await });
+            }
         };
         Box::pin(async move {
-            let host = target.host().ok_or("the address names no host")?;
-            let port = target.port_u16().unwrap_or(match target.scheme_str() {
-                Some("https") => 443,
-                Some("socks5" | "socks5h") => 1080,
-                _ => 80,
-            });
+            let (host, port) = place(&target)?;
             let connection = net.connect(&format!("{host}:{port}")).await?;
             screen(connection.peer().ip())?;
             Ok(Stream(TokioIo::new(connection)))
         })
     }
+}
+
+fn place(target: &Uri) -> Result<(&str, u16), BoxError> {
+    let host = target.host().ok_or("the address names no host")?;
+    let port = target.port_u16().unwrap_or(match target.scheme_str() {
+        Some("https") => 443,
+        Some("socks5" | "socks5h") => 1080,
+        _ => 80,
+    });
+    Ok((host, port))
+}
+
+/// Connects to the first address that answers.
+async fn checked(target: &Uri, check: &Check) -> Result<Stream, BoxError> {
+    let (host, port) = place(target)?;
+    let mut last = None;
+    for address in resolved(host, port, check).await? {
+        match tokio::net::TcpStream::connect(address).await {
+            Ok(stream) => {
+                stream.set_nodelay(true)?;
+                return Ok(Stream(TokioIo::new(atlas_env::Connection::new(stream, address))));
+            }
+            Err(error) => last = Some(error),
+        }
+    }
+    Err(last.map_or_else(|| "the host has no address".into(), Into::into))
 }
 
 /// A TCP connection in hyper's terms.

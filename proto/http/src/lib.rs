@@ -9,6 +9,7 @@
 //! | MCP servers | the network of the worker | the environment | the system, and a file | 1 and 2 | on the same origin, with method and body |
 //! | webhooks, issuers of tokens as controllers ask them | the network of the controller, which refuses addresses that are no receivers | none | the system | 1 | none |
 //! | receivers of OTLP | the machine | none | the system, or a file alone | 1, or 2 for gRPC | none |
+//! | sources of document bases | the machine, to public addresses and those that the operator allows, as they were resolved | none: they would resolve names themselves | the system, and a file | 1 and 2 | to addresses that are checked likewise |
 //! | the command line, also its logins | the machine | none: they could not reach a controller on this machine | the system, or a file alone | 1 | none |
 //!
 //! * [`Connector`] opens connections; [`pool`] keeps them between requests;
@@ -28,7 +29,7 @@ use std::time::Duration;
 
 use atlas_env::Clock;
 
-pub use connect::{ConnectOptions, Connector, Dial, Stream, Versions, is_lasting, pool};
+pub use connect::{Check, ConnectOptions, Connector, Dial, Stream, Versions, is_lasting, pool, resolved};
 pub use proxy::{Proxy, ProxyError};
 pub use secret::Secret;
 pub use trust::{Trust, TrustError};
