@@ -1,10 +1,17 @@
 //! Document bases: how documents are cut and searched, and which artifacts hold them. `atlas-bases` writes the artifacts and names them here.
 
-use atlas_types::{Digest, Level, ObjectKey, level};
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+mod kind;
+mod parts;
 
-use crate::kind::{Kind, Refusal, read};
+use atlas_pages::Source;
+use atlas_types::{Digest, ObjectName};
+use serde::{Deserialize, Serialize};
+
+use crate::attributes::is_name;
+use crate::kind::{Refusal, read};
+
+pub(crate) use kind::BaseKind;
+pub use parts::{BaseCollection, BaseSegment, BaseVectors, ReadRule, VectorSegment};
 
 /// Most segments of a base.
 pub const SEGMENTS_MAX: usize = 64;
@@ -14,6 +21,27 @@ pub const REMOVED_MAX: usize = 512;
 
 /// Digits of the id of a document.
 const ID_DIGITS: usize = 32;
+
+/// Most artifacts of vectors of a base.
+pub const VECTOR_SEGMENTS_MAX: usize = 64;
+
+/// Most sources that a base is filled from.
+const SOURCES_MAX: usize = 64;
+
+/// Most bytes of one of them.
+const SOURCE_BYTES_MAX: usize = 2_048;
+
+/// Most rules on who finds which documents.
+const READERS_MAX: usize = 64;
+
+/// Most principals, and most members of the metadata, of one rule.
+const RULE_PARTS_MAX: usize = 64;
+
+/// What a text of a rule begins with that stands for something known of the caller.
+const CALLER: &str = "caller.";
+
+/// How often sources are read again, in minutes; 0 is never.
+const REFRESH: (u64, u64) = (5, 40_320);
 
 /// Bounds of the settings: what is less or more helps nobody.
 const CHUNK_SIZE: (u64, u64) = (64, 65_536);
@@ -34,6 +62,27 @@ pub struct BaseSpec {
     pub chunk_overlap: u64,
     /// Chunks that a search finds if it does not say how many.
     pub top_k: u64,
+    /// The model that makes vectors of chunks; without one, they are found by words alone.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub embedding: String,
+    /// The model that ranks what was found.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub reranker: String,
+    /// What the cluster fills the base from, besides what is added.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub sources: Vec<String>,
+    /// How often the sources are read again, in minutes; 0 is only when somebody asks for it.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub refresh_minutes: u64,
+    /// Who finds which documents. Without a rule, whoever may search the base finds all.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub readers: Vec<ReadRule>,
+    /// The vectors; none before the first ones are made.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub vectors: Option<BaseVectors>,
+    /// How the sources were last read; none before the first time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub collected: Option<BaseCollection>,
     /// The documents, the oldest segment first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub segments: Vec<BaseSegment>,
@@ -42,15 +91,8 @@ pub struct BaseSpec {
     pub removed: Vec<String>,
 }
 
-/// Documents in one artifact.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(default)]
-pub struct BaseSegment {
-    /// The artifact.
-    pub digest: String,
-    pub documents: u64,
-    /// Its size.
-    pub bytes: u64,
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 impl Default for BaseSpec {
@@ -60,6 +102,13 @@ impl Default for BaseSpec {
             chunk_size: 2_000,
             chunk_overlap: 5,
             top_k: 5,
+            embedding: String::new(),
+            reranker: String::new(),
+            sources: Vec::new(),
+            refresh_minutes: 0,
+            readers: Vec::new(),
+            vectors: None,
+            collected: None,
             segments: Vec::new(),
             removed: Vec::new(),
         }
@@ -94,6 +143,9 @@ impl BaseSpec {
         if self.description.chars().count() > DESCRIPTION_CHARS_MAX {
             return Err(Refusal::new("spec.description", format!("is longer than {DESCRIPTION_CHARS_MAX} characters")));
         }
+        self.check_models()?;
+        self.check_sources()?;
+        self.check_readers()?;
         if self.segments.len() > SEGMENTS_MAX {
             return Err(Refusal::new("spec.segments", format!("has more than {SEGMENTS_MAX} elements")));
         }
@@ -109,107 +161,67 @@ impl BaseSpec {
         }
         Ok(())
     }
-}
 
-pub(crate) struct BaseKind;
-
-impl Kind for BaseKind {
-    fn name(&self) -> &'static str {
-        "base"
-    }
-
-    fn about(&self) -> &'static str {
-        "A document base: documents that people and agents search. Its documents are added apart."
-    }
-
-    fn level(&self) -> Level {
-        level::SHARED_KNOWLEDGE
-    }
-
-    fn schema(&self) -> Value {
-        let whole = |(least, most): (u64, u64), says: &str| json!({"type": "integer", "minimum": least, "maximum": most, "description": says});
-        json!({
-            "type": "object",
-            "additionalProperties": false,
-            "properties": {
-                "description": {
-                    "type": "string", "maxLength": DESCRIPTION_CHARS_MAX, "description": "What the documents are about."
-                },
-                "chunk_size": whole(CHUNK_SIZE, "Most bytes of a chunk; 2000 if it is left out."),
-                "chunk_overlap": whole(
-                    (0, CHUNK_OVERLAP_MAX),
-                    "How much of the chunk before a chunk repeats, in percent of the size; 5 if it is left out.",
-                ),
-                "top_k": whole((1, TOP_K_MAX), "Chunks that a search finds if it does not say how many; 5 if it is left out."),
+    fn check_models(&self) -> Result<(), Refusal> {
+        for (field, name) in [("spec.embedding", &self.embedding), ("spec.reranker", &self.reranker)] {
+            if !name.is_empty() && ObjectName::new(name).is_err() {
+                return Err(Refusal::new(field, "is not the name of a model"));
             }
-        })
-    }
-
-    fn admit(&self, _: &ObjectKey, spec: &[u8]) -> Result<(), Refusal> {
-        BaseSpec::read(spec)?.check()
-    }
-
-    fn artifacts(&self, spec: &[u8]) -> Vec<Digest> {
-        let spec = BaseSpec::read(spec).unwrap_or_default();
-        spec.segments.iter().filter_map(|segment| segment.digest.parse().ok()).collect()
-    }
-
-    fn kept(&self) -> &'static [&'static str] {
-        &["segments", "removed"]
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use expect_test::expect;
-
-    use super::*;
-    use crate::tests::check;
-
-    #[test]
-    fn documents() {
-        let digest = "ab".repeat(32);
-        let id = "cd".repeat(16);
-        let segment = format!(r#"{{"bytes":10,"digest":"{digest}","documents":1}}"#);
-        check(
-            "base",
-            &[
-                "{}",
-                r#"{"chunk_overlap":0,"chunk_size":64,"description":"a","top_k":1}"#,
-                r#"{"chunk_size":63}"#,
-                r#"{"chunk_size":0.5}"#,
-                r#"{"chunk_overlap":51}"#,
-                r#"{"top_k":0}"#,
-                &format!(r#"{{"removed":["{id}"],"segments":[{segment}]}}"#),
-                r#"{"segments":[{"digest":"../x"}]}"#,
-                r#"{"removed":["x"]}"#,
-            ],
-            &expect![[r#"
-                ok {}
-                ok {"chunk_overlap":0,"chunk_size":64,"description":"a","top_k":1}
-                ! `spec.chunk_size` is 63, not between 64 and 65536
-                ! `spec` cannot be read: the document is not canonical JSON
-                ! `spec.chunk_overlap` is 51, not between 0 and 50
-                ! `spec.top_k` is 0, not between 1 and 100
-                ok {"removed":["cdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcd"],"segments":[{"bytes":10,"digest":"abababababababababababababababababababababababababababababababab","documents":1}]}
-                ! `spec.segments` names something that is not a digest
-                ! `spec.removed` names something that is not the id of a document
-            "#]],
-        );
-        let many =
-            |member: &str, one: &str, count: usize| format!(r#"{{"{member}":[{}]}}"#, vec![one; count].join(","));
-        for (member, one, most) in [("segments", segment, SEGMENTS_MAX), ("removed", format!("\"{id}\""), REMOVED_MAX)]
-        {
-            let checked = |count| BaseSpec::read(many(member, &one, count).as_bytes()).expect("a spec").check();
-            assert!(checked(most).is_ok() && checked(most + 1).is_err(), "{member}");
         }
+        let segments = self.vectors.iter().flat_map(|vectors| &vectors.segments);
+        if segments.clone().count() > VECTOR_SEGMENTS_MAX {
+            return Err(Refusal::new("spec.vectors", format!("has more than {VECTOR_SEGMENTS_MAX} segments")));
+        }
+        if segments.clone().any(|segment| segment.digest.parse::<Digest>().is_err()) {
+            return Err(Refusal::new("spec.vectors", "names something that is not a digest"));
+        }
+        Ok(())
     }
 
-    #[test]
-    fn the_golden_document_names_its_artifacts() {
-        let golden = include_bytes!("../golden/base.json");
-        assert_eq!(BaseKind.artifacts(golden), [Digest([0xab; 32]), Digest([0xcd; 32])]);
-        let spec = BaseSpec::read(golden).expect("a spec");
-        assert_eq!((spec.documents(), spec.bytes()), (2, 700));
+    fn check_sources(&self) -> Result<(), Refusal> {
+        if self.sources.len() > SOURCES_MAX {
+            return Err(Refusal::new("spec.sources", format!("has more than {SOURCES_MAX} elements")));
+        }
+        let bad = |source: &String| {
+            source.is_empty() || source.len() > SOURCE_BYTES_MAX || source.chars().any(char::is_control)
+        };
+        if let Some(unknown) =
+            self.sources.iter().filter(|source| !bad(source)).find_map(|source| Source::read(source).err())
+        {
+            return Err(Refusal::new("spec.sources", format!("has an element that cannot be read: {unknown}")));
+        }
+        if self.sources.iter().any(bad) {
+            let why = format!(
+                "has an element that is empty, longer than {SOURCE_BYTES_MAX} bytes, or has a control character"
+            );
+            return Err(Refusal::new("spec.sources", why));
+        }
+        let (least, most) = REFRESH;
+        if self.refresh_minutes != 0 && !(least..=most).contains(&self.refresh_minutes) {
+            let why = format!("is {}, neither 0 nor between {least} and {most}", self.refresh_minutes);
+            return Err(Refusal::new("spec.refresh_minutes", why));
+        }
+        Ok(())
+    }
+
+    fn check_readers(&self) -> Result<(), Refusal> {
+        if self.readers.len() > READERS_MAX {
+            return Err(Refusal::new("spec.readers", format!("has more than {READERS_MAX} elements")));
+        }
+        for rule in &self.readers {
+            if rule.principals.len() > RULE_PARTS_MAX || rule.metadata.len() > RULE_PARTS_MAX {
+                let why = format!("has a rule with more than {RULE_PARTS_MAX} principals or members of metadata");
+                return Err(Refusal::new("spec.readers", why));
+            }
+            if rule.principals.iter().any(String::is_empty) {
+                return Err(Refusal::new("spec.readers", "has a rule with an empty principal"));
+            }
+            let mut names = rule.metadata.values().filter_map(|value| value.as_str()?.strip_prefix(CALLER));
+            if let Some(name) = names.find(|name| !is_name(name)) {
+                let why = format!("compares with \"{CALLER}{name}\": a name has letters, digits, - and _");
+                return Err(Refusal::new("spec.readers", why));
+            }
+        }
+        Ok(())
     }
 }

@@ -1,10 +1,13 @@
 //! Bindings: the roles of a principal. The name of the object is that of the principal.
 
+use std::collections::BTreeMap;
+
 use atlas_access::built_in;
 use atlas_types::{Level, Namespace, ObjectKey, ObjectKind, ObjectName, Principal, level};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use crate::attributes::{attributes_schema, check_attributes};
 use crate::kind::{Kind, REFERENCES_MAX, Reference, Refusal, Scope, read};
 
 /// Most grants of one principal.
@@ -15,6 +18,9 @@ const GRANTS_MAX: usize = 64;
 pub struct BindingSpec {
     /// What the principal is granted.
     pub grants: Vec<GrantSpec>,
+    /// What is known of it besides its name, such as its team.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub attributes: BTreeMap<String, Vec<String>>,
 }
 
 /// One grant.
@@ -121,7 +127,8 @@ impl Kind for BindingKind {
             "additionalProperties": false,
             "required": ["grants"],
             "properties": {
-                "grants": grants_schema("The roles, each in a namespace or in the whole cluster.")
+                "grants": grants_schema("The roles, each in a namespace or in the whole cluster."),
+                "attributes": attributes_schema("What is known of the principal besides its name, such as `team: [people]`; rules of document bases compare it.")
             }
         })
     }
@@ -129,7 +136,9 @@ impl Kind for BindingKind {
     fn admit(&self, key: &ObjectKey, spec: &[u8]) -> Result<(), Refusal> {
         Principal::new(key.name.as_str())
             .map_err(|error| Refusal::new("metadata.name", format!("is refused: {error}")))?;
-        check_grants(&BindingSpec::read(spec)?.grants)
+        let spec = BindingSpec::read(spec)?;
+        check_attributes(&spec.attributes)?;
+        check_grants(&spec.grants)
     }
 
     fn references(&self, _: &ObjectKey, spec: &[u8]) -> Vec<Reference> {
@@ -157,6 +166,10 @@ mod tests {
                 r#"{"grants":[{"namespace":"team-a"}]}"#,
                 &format!(r#"{{"grants":[{}]}}"#, many.join(",")),
                 "{}",
+                r#"{"attributes":{"team":["people","law"]},"grants":[]}"#,
+                r#"{"attributes":{"team":[]},"grants":[]}"#,
+                r#"{"attributes":{"principal":["root"]},"grants":[]}"#,
+                r#"{"attributes":{"a.b":["x"]},"grants":[]}"#,
             ],
             &expect![[r#"
                 ok {"grants":[{"namespace":"team-a","role":"submitter"},{"role":"viewer"}]}
@@ -166,6 +179,10 @@ mod tests {
                 ! `spec` cannot be read: missing field `role` at line 1 column 33
                 ! `spec.grants` names more than 16 roles
                 ! `spec` cannot be read: missing field `grants` at line 1 column 2
+                ok {"attributes":{"team":["people","law"]},"grants":[]}
+                ! `spec.attributes` has no value, more than 16, or one of more than 256 bytes under "team"
+                ! `spec.attributes` names "principal", which is known of every caller
+                ! `spec.attributes` has a name with other characters than letters, digits, - and _, or with more than 63
             "#]],
         );
     }
@@ -185,6 +202,7 @@ mod tests {
             namespace: namespace.map(str::to_owned),
             role: role.to_owned(),
         };
-        assert_eq!(spec, BindingSpec { grants: vec![grant(Some("team-a"), "operator"), grant(None, "viewer")] });
+        let grants = vec![grant(Some("team-a"), "operator"), grant(None, "viewer")];
+        assert_eq!(spec, BindingSpec { grants, ..BindingSpec::default() });
     }
 }

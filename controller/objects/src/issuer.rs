@@ -6,6 +6,7 @@ use atlas_types::{Level, ObjectKey, level};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use crate::attributes::{attributes_schema, check_attributes};
 use crate::binding::{GrantSpec, check_grants, grants_schema, references_of};
 use crate::kind::{Kind, Reference, Refusal, Scope, read};
 
@@ -37,6 +38,9 @@ pub struct IssuerSpec {
     /// What all principals of this issuer are granted.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub grants: Vec<GrantSpec>,
+    /// What is known of all principals of this issuer, such as their team.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub attributes: BTreeMap<String, Vec<String>>,
 }
 
 fn subject() -> String {
@@ -100,7 +104,8 @@ impl Kind for IssuerKind {
                     "type": "string", "minLength": 1, "maxLength": TEXT_BYTES_MAX,
                     "description": "The id of the client, without a secret, by which `atlasctl login` logs people in at the issuer. Everybody can read it."
                 },
-                "grants": grants_schema("What everybody with a token of this issuer is granted, beside the binding of the principal.")
+                "grants": grants_schema("What everybody with a token of this issuer is granted, beside the binding of the principal."),
+                "attributes": attributes_schema("What is known of everybody with a token of this issuer, beside the binding of the principal, such as `team: [people]`.")
             }
         })
     }
@@ -133,6 +138,7 @@ impl Kind for IssuerKind {
         if spec.claims.len() > ITEMS_MAX || !claims() {
             return Err(many("spec.claims"));
         }
+        check_attributes(&spec.attributes)?;
         check_grants(&spec.grants)
     }
 
@@ -226,6 +232,7 @@ mod tests {
             claims: [("groups".to_owned(), vec!["ops".to_owned()])].into(),
             login_client: Some("atlasctl".to_owned()),
             grants: vec![GrantSpec { namespace: None, role: "viewer".to_owned() }],
+            attributes: BTreeMap::new(),
         };
         assert_eq!(spec, expected);
     }

@@ -15,6 +15,7 @@
 //! assert_eq!(spec, br#"{"agents_max":5,"jobs_pending_max":10}"#);
 //! ```
 
+mod attributes;
 mod base;
 mod binding;
 mod canonical;
@@ -43,7 +44,10 @@ mod token;
 mod trigger;
 mod webhook;
 
-pub use base::{BaseSegment, BaseSpec, REMOVED_MAX, SEGMENTS_MAX};
+pub use base::{
+    BaseCollection, BaseSegment, BaseSpec, BaseVectors, REMOVED_MAX, ReadRule, SEGMENTS_MAX, VECTOR_SEGMENTS_MAX,
+    VectorSegment,
+};
 pub use binding::{BindingSpec, GrantSpec};
 pub use canonical::{CanonicalError, canonical, parse};
 pub use chain::{ChainSpec, ChainStep};
