@@ -38,9 +38,9 @@ pub use agents::{
     RolledBack,
 };
 pub use bases::{
-    AddedDocument, AddedDocuments, Base, BaseChange, BaseDocument, BaseDraft, BaseRebuild, DocumentDraft,
-    DocumentDrafts, DocumentHit, DocumentPage, DocumentQuery, FoundDocuments, HitRank, RebuiltBase, RemovedDocuments,
-    UnreadableSegment,
+    AddedDocument, AddedDocuments, Base, BaseChange, BaseCollecting, BaseCollection, BaseDocument, BaseDraft,
+    BaseRebuild, BaseVectors, DocumentDraft, DocumentDrafts, DocumentHit, DocumentPage, DocumentQuery, DocumentReaders,
+    FoundDocuments, HitRank, RebuiltBase, RemovedDocuments, UnreadableSegment,
 };
 pub use chains::{ChainCheck, ChainId, ChainRun, ChainStart, ChainToCheck, ChainTree};
 pub use cluster::{
@@ -194,6 +194,10 @@ const SHAPES: &[(From, Shape)] = &[
     answer::<KnowledgeDomain>(),
     answer::<KnowledgeAcl>(),
     answer::<KnowledgeRights>(),
+    request::<DocumentReaders>(),
+    answer::<BaseVectors>(),
+    answer::<BaseCollection>(),
+    answer::<BaseCollecting>(),
     answer::<Base>(),
     request::<BaseDraft>(),
     request::<BaseChange>(),

@@ -8,8 +8,8 @@ use super::parts::{
 };
 use crate::catalogue::{CLUSTER_FULL, LIMIT_REACHED, OBJECT_CHANGED, OBJECT_REFUSED, UNKNOWN_OBJECT};
 use crate::types::{
-    AddedDocuments, Base, BaseChange, BaseDraft, BaseRebuild, Deletion, DocumentDrafts, DocumentPage, DocumentQuery,
-    FoundDocuments, RebuiltBase, RemovedDocuments,
+    AddedDocuments, Base, BaseChange, BaseCollecting, BaseDraft, BaseRebuild, Deletion, DocumentDrafts, DocumentPage,
+    DocumentQuery, FoundDocuments, RebuiltBase, RemovedDocuments,
 };
 
 operation_ids! {
@@ -21,6 +21,7 @@ operation_ids! {
         ChangeBase = "changeBase",
         DeleteBase = "deleteBase",
         RebuildBase = "rebuildBase",
+        CollectBase = "collectBase",
         ListDocuments = "listDocuments",
         AddDocuments = "addDocuments",
         RemoveDocuments = "removeDocuments",
@@ -34,6 +35,8 @@ const PATTERN: Parameter = query(
     Kind::Text,
     "the source; if no document has it, a pattern in which `*` is any text, such as `docs/*.md`",
 );
+const ERASE: Parameter =
+    word("erase", &["true", "false"], "`true` writes the base anew, so that no segment has removed documents");
 const AFTER_SOURCE: Parameter = query("after", Kind::Text, "the `next` of the page before");
 const TEXT: Parameter = word("text", &["true", "false"], "`true` adds the texts; a page then has up to 8 MiB of them");
 const FULL: &[crate::Entry] = &[LIMIT_REACHED, CLUSTER_FULL];
@@ -83,6 +86,14 @@ pub(super) const OPERATIONS: &[Operation] = &[
     .body(Body::json::<BaseRebuild>())
     .answers(&[ok("the base", &[Content::json::<RebuiltBase>()])])
     .refuses(&[WRITE, BODY, STORED, FULL, CHANGED]),
+    post(
+        Bases::CollectBase.id(),
+        in_namespace(Right::ObjectsWrite),
+        "/api/bases/{name}/collect",
+        "Reads the sources of a base by a job. If one does so already, the answer is that job.",
+    )
+    .answers(&[ok("the job", &[Content::json::<BaseCollecting>()])])
+    .refuses(&[WRITE, FULL, CHANGED]),
     get(
         Bases::ListDocuments.id(),
         in_namespace(Right::ObjectsRead),
@@ -107,7 +118,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
         "/api/bases/{name}/documents",
         "Removes documents. They are in no answer from then on.",
     )
-    .takes(&[PATTERN])
+    .takes(&[PATTERN, ERASE])
     .answers(&[ok("how many were removed", &[Content::json::<RemovedDocuments>()])])
     .refuses(&[WRITE, STORED, CHANGED]),
     post(

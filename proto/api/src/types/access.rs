@@ -1,5 +1,7 @@
 //! Who may do what, and who did what.
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -66,6 +68,9 @@ pub struct Whoami {
     pub authenticated: bool,
     /// what it is granted
     pub grants: Vec<Grant>,
+    /// what else is known of it: texts by the names of attributes, which rules of document bases compare
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub attributes: BTreeMap<String, Vec<String>>,
 }
 
 /// What a principal is granted.
