@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 const NDCG_AT: usize = 10;
 const RECALL_AT: usize = 100;
+const FEW: usize = 10;
 
 /// The means over all questions that have something relevant, each from 0 to 1.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -12,8 +13,12 @@ pub struct Evaluation {
     pub questions: usize,
     /// The normalised discounted cumulative gain of the first ten answers.
     pub ndcg_at_10: f64,
+    /// The share of what is relevant that is among the first ten answers.
+    pub recall_at_10: f64,
     /// The share of what is relevant that is among the first hundred answers.
     pub recall_at_100: f64,
+    /// The mean reciprocal rank: 1 if the first answer is relevant, 1/2 if only the second one is, and so on up to the hundredth.
+    pub reciprocal_rank: f64,
 }
 
 /// Compares answers, the best first, with judgements: for each question, what is relevant and how much. A gain of 0 is not relevant. An
@@ -37,16 +42,21 @@ pub fn evaluate<Q: Ord, D: Ord>(
             .take(RECALL_AT)
             .map(|answer| judged.get(answer).copied().unwrap_or_default())
             .collect();
-        let found = given.iter().filter(|gain| **gain > 0).count();
+        let found = |first: usize| given.iter().take(first).filter(|gain| **gain > 0).count() as f64;
         sum.questions += 1;
         sum.ndcg_at_10 += discounted(&given) / discounted(&gains);
-        sum.recall_at_100 += found as f64 / gains.len() as f64;
+        sum.recall_at_10 += found(FEW) / gains.len() as f64;
+        sum.recall_at_100 += found(RECALL_AT) / gains.len() as f64;
+        let first = given.iter().position(|gain| *gain > 0);
+        sum.reciprocal_rank += first.map_or(0.0, |place| 1.0 / (place + 1) as f64);
     }
     let mean = |sum: f64, questions: usize| if questions == 0 { 0.0 } else { sum / questions as f64 };
     Evaluation {
         questions: sum.questions,
         ndcg_at_10: mean(sum.ndcg_at_10, sum.questions),
+        recall_at_10: mean(sum.recall_at_10, sum.questions),
         recall_at_100: mean(sum.recall_at_100, sum.questions),
+        reciprocal_rank: mean(sum.reciprocal_rank, sum.questions),
     }
 }
 
@@ -65,7 +75,7 @@ mod tests {
         let answers = answers.iter().map(|(question, given)| (*question, given.to_vec())).collect();
         let judgements =
             judgements.iter().map(|(question, judged)| (*question, judged.iter().copied().collect())).collect();
-        let Evaluation { questions, ndcg_at_10, recall_at_100 } = evaluate(&answers, &judgements);
+        let Evaluation { questions, ndcg_at_10, recall_at_100, .. } = evaluate(&answers, &judgements);
         expected.assert_eq(&format!("{questions} questions, {ndcg_at_10:.3}, {recall_at_100:.3}"));
     }
 
@@ -83,5 +93,16 @@ mod tests {
         check(&[], &[], &expect!["0 questions, 0.000, 0.000"]);
         let many: Vec<u32> = (0..200).collect();
         check(&[("a", &many)], &[("a", &[(10, 1), (99, 1), (100, 1)])], &expect!["1 questions, 0.000, 0.667"]);
+    }
+
+    #[test]
+    fn the_first_answers_count_apart() {
+        let answers = [("a", vec![9, 1, 2]), ("b", (0..30).collect()), ("c", Vec::new())];
+        let judged = |relevant: &[u32]| relevant.iter().map(|document| (*document, 1)).collect::<BTreeMap<_, _>>();
+        let judgements = [("a", judged(&[1, 2])), ("b", judged(&[3, 19])), ("c", judged(&[1]))];
+        let Evaluation { recall_at_10, recall_at_100, reciprocal_rank, .. } =
+            evaluate(&answers.into(), &judgements.into());
+        // Of a, all are among the first ten, the best at place 2; of b one, at place 4; of c none.
+        expect!["0.500 0.667 0.250"].assert_eq(&format!("{recall_at_10:.3} {recall_at_100:.3} {reciprocal_rank:.3}"));
     }
 }

@@ -2,8 +2,7 @@
 //!
 //! Documents are cut into chunks by their kind ([`chunks`]). An [`Index`] ranks chunks by the words that they share with the question
 //! (Okapi BM25 with English stems), and, if they have [`Vectors`], also by the cosine of their embeddings and that of the question. Both
-//! are fused into one order ([`Fusion`]). Words alone need no model. A [`Segment`] is a file of chunks, a [`Base`] is several segments as
-//! one index, and [`evaluate`] tells how good answers are.
+//! are fused into one order ([`Fusion`]). Words alone need no model. [`evaluate`] tells how good answers are.
 //!
 //! What a caller may not read is no candidate: hits, ranks and scores are those of an index without it.
 //!
@@ -27,21 +26,17 @@
 //! # Ok::<(), atlas_retrieval::VectorError>(())
 //! ```
 
-mod base;
 mod chunk;
 mod evaluate;
 mod fusion;
 mod index;
 mod postings;
-mod segment;
 mod separators;
 mod vectors;
 mod words;
 
-pub use base::Base;
 pub use chunk::{Chunk, ChunkSize, chunks};
 pub use evaluate::{Evaluation, evaluate};
 pub use fusion::Fusion;
 pub use index::{Hit, Index, Query, Rank};
-pub use segment::{Digest, Segment, SegmentError, SourceDocument};
 pub use vectors::{VectorError, VectorOf, Vectors};
