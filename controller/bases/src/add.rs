@@ -5,9 +5,11 @@ use std::sync::Arc;
 
 use atlas_api::types::{AddedDocument, AddedDocuments, DocumentDraft};
 use atlas_desk::{Caller, Consistency, Error};
+use atlas_objects::BaseSpec;
 use atlas_types::Expect;
 
 use crate::document::{Document, Unusable};
+use crate::readers::Readable;
 use crate::write::{TRIES, key, unknown};
 use crate::{BASE_BYTES_MAX, Bases, DOCUMENTS_AT_ONCE_MAX, DOCUMENTS_MAX};
 
@@ -20,6 +22,8 @@ enum Fate {
     Replaced,
     /// It is there.
     Unchanged,
+    /// Another document that the caller may not read has its source.
+    Taken,
 }
 
 impl Fate {
@@ -28,6 +32,7 @@ impl Fate {
             Self::Added => "added",
             Self::Replaced => "replaced",
             Self::Unchanged => "unchanged",
+            Self::Taken => "refused",
         }
     }
 }
@@ -45,16 +50,20 @@ struct Plan {
 }
 
 impl Plan {
-    /// The plan that brings usable documents, with their ids, into a base. `live` has the id of each source in it.
-    fn new(documents: &[(Document, String)], live: &HashMap<Arc<str>, Arc<str>>, removed: &[String]) -> Self {
+    /// The plan that brings usable documents, with their ids, into a base. `live` has the id of each source in it, and whether the caller may read
+    /// the document.
+    fn new(documents: &[(Document, String)], live: &HashMap<Arc<str>, (Arc<str>, bool)>, removed: &[String]) -> Self {
         let gone: HashSet<&String> = removed.iter().collect();
         let mut plan = Self { fates: Vec::new(), stored: Vec::new(), restored: HashSet::new(), removed: Vec::new() };
         for (place, (document, id)) in documents.iter().enumerate() {
-            let old = live.get(&document.source);
-            if old.is_some_and(|old| **old == **id) {
-                plan.fates.push(Fate::Unchanged);
+            let old = live.get(&document.source).map(|(old, may_read)| (old, *may_read));
+            if let Some((old, may_read)) = old
+                && (**old == **id || !may_read)
+            {
+                plan.fates.push(if **old == **id { Fate::Unchanged } else { Fate::Taken });
                 continue;
             }
+            let old = old.map(|(old, _)| old);
             if let Some(old) = old {
                 plan.removed.push(old.to_string());
             }
@@ -69,13 +78,24 @@ impl Plan {
     }
 
     fn is_nothing(&self) -> bool {
-        self.fates.iter().all(|fate| *fate == Fate::Unchanged)
+        self.fates.iter().all(|fate| matches!(fate, Fate::Unchanged | Fate::Taken))
     }
 }
 
 impl Bases {
     /// Adds documents. The answer says of each what happened to it; one that is refused costs no other.
     pub async fn add(&self, caller: &Caller, name: &str, drafts: Vec<DocumentDraft>) -> Result<AddedDocuments, Error> {
+        self.add_by(caller, name, drafts, |spec| Readable::new(&spec.readers, caller)).await
+    }
+
+    /// The same, with what may be replaced.
+    pub(crate) async fn add_by(
+        &self,
+        caller: &Caller,
+        name: &str,
+        drafts: Vec<DocumentDraft>,
+        readable: impl Fn(&BaseSpec) -> Readable + Send + Sync,
+    ) -> Result<AddedDocuments, Error> {
         if drafts.len() > DOCUMENTS_AT_ONCE_MAX {
             let text =
                 format!("{} documents at once; at most {DOCUMENTS_AT_ONCE_MAX} are added by one request", drafts.len());
@@ -90,7 +110,9 @@ impl Bases {
             let (object, mut spec) = self.find(caller, name, Consistency::Linearizable).await?;
             let contents = self.contents(&spec).await?;
             contents.check(name)?;
-            let live = contents.live(&spec).map(|row| (row.source.clone(), row.id.clone())).collect();
+            let readable = readable(&spec);
+            let known = contents.live(&spec).map(|row| (row, readable.may_read(row)));
+            let live = known.map(|(row, may_read)| (row.source.clone(), (row.id.clone(), may_read))).collect();
             let plan = Plan::new(&documents, &live, &spec.removed);
             if !plan.is_nothing() {
                 let added = plan.fates.iter().filter(|fate| **fate == Fate::Added).count();
@@ -112,7 +134,11 @@ impl Bases {
             let mut fates = plan.fates.iter().zip(documents.iter());
             for answer in answers.iter_mut().filter(|answer| answer.reason.is_none()) {
                 if let Some((fate, (_, id))) = fates.next() {
-                    (answer.status, answer.id) = (fate.as_str().to_owned(), Some(id.clone()));
+                    answer.status = fate.as_str().to_owned();
+                    match fate {
+                        Fate::Taken => answer.reason = Some(Unusable::Taken.to_string()),
+                        _ => answer.id = Some(id.clone()),
+                    }
                 }
             }
             return Ok(AddedDocuments { documents: answers });
@@ -159,7 +185,8 @@ mod tests {
 
     use super::*;
 
-    /// `live` and `removed` have `source=text`, with commas between them; so have the documents that are added.
+    /// `live` and `removed` have `source=text`, with commas between them; so have the documents that are added. The caller may not read what is at
+    /// `hidden`.
     fn check(live: &str, removed: &str, added: &str, expected: &Expect) {
         let documents = |text: &str| -> Vec<(Document, String)> {
             let one = |pair: &str| {
@@ -175,7 +202,12 @@ mod tests {
             .flat_map(documents)
             .map(|(document, id)| (id, format!("{}={}", document.source, document.text)))
             .collect();
-        let live = documents(live).into_iter().map(|(document, id)| (document.source, id.into())).collect();
+        let may_read = |document: &Document| &*document.source != "hidden";
+        let live = documents(live).into_iter().map(|(document, id)| {
+            let may_read = may_read(&document);
+            (document.source, (id.into(), may_read))
+        });
+        let live = live.collect();
         let removed: Vec<String> = documents(removed).into_iter().map(|(_, id)| id).collect();
         let added = documents(added);
         let Plan { fates, stored, restored, removed } = Plan::new(&added, &live, &removed);
@@ -189,6 +221,13 @@ mod tests {
         check("", "", "a=1", &expect!["[Added] stored [0] restored [] removed []"]);
         check("a=1", "", "a=1,b=1", &expect!["[Unchanged, Added] stored [1] restored [] removed []"]);
         check("a=1", "", "a=2", &expect!["[Replaced] stored [0] restored [] removed [a=1]"]);
+    }
+
+    #[test]
+    fn what_the_caller_may_not_read_is_not_replaced() {
+        check("hidden=1", "", "hidden=2,b=1", &expect!["[Taken, Added] stored [1] restored [] removed []"]);
+        // An upload that is repeated changes nothing, as ever.
+        check("hidden=1", "", "hidden=1", &expect!["[Unchanged] stored [] restored [] removed []"]);
     }
 
     #[test]

@@ -97,6 +97,7 @@ mod tests {
 
     use super::*;
     use crate::loaded::Loaded;
+    use crate::vectors::Table;
 
     fn key(name: &str) -> ObjectKey {
         ObjectKey {
@@ -111,7 +112,7 @@ mod tests {
     }
 
     fn fill(cell: &Cell, bytes: usize) {
-        let empty = Loaded::new(&BaseSpec::default(), Vec::new(), Vec::new());
+        let empty = Loaded::new(&BaseSpec::default(), Vec::new(), &Table::default(), Vec::new());
         assert!(cell.set(Arc::new(Loaded { bytes, ..empty })).is_ok());
     }
 

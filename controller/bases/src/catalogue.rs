@@ -167,8 +167,8 @@ pub(crate) fn unreadable(segment: &BaseSegment, reason: String) -> UnreadableSeg
     UnreadableSegment { segment: segment.digest.clone(), documents: segment.documents, reason }
 }
 
-fn unread(error: ArtifactError) -> Unread {
-    tracing::error!(error = &error as &dyn std::error::Error, "could not read a segment of a document base");
+pub(crate) fn unread(error: ArtifactError) -> Unread {
+    tracing::error!(error = &error as &dyn std::error::Error, "could not read an artifact of a document base");
     match error.kind() {
         ErrorKind::Gone => Unread::Lost(error.to_string()),
         _ => Unread::Error(Error::Artifact(error)),

@@ -47,6 +47,8 @@ pub(crate) enum Unusable {
     LongMetadata,
     #[error("another document of the request has its source")]
     Twice,
+    #[error("the base has another document with its source, which you may not read; use another source")]
+    Taken,
 }
 
 impl Document {

@@ -8,15 +8,18 @@
 mod add;
 mod cache;
 mod catalogue;
+mod collect;
 mod document;
 mod list;
 mod loaded;
 mod merge;
+mod readers;
 mod rebuild;
 mod remove;
 mod search;
 mod segment;
 mod settings;
+mod vectors;
 mod write;
 
 use std::sync::Arc;
@@ -26,7 +29,10 @@ use atlas_desk::{Desk, Turns};
 use cache::Cache;
 use catalogue::Catalogues;
 
+pub use collect::{COLLECTED_FROM, CollectedBase, Intake, KeptRange, collecting, collection_due, collection_key};
 pub use list::DocumentFilter;
+pub use search::{Asked, BaseModels};
+pub use vectors::{Missing, NewVectors, chunk_key};
 
 /// Most documents of one request.
 pub const DOCUMENTS_AT_ONCE_MAX: usize = 1_000;

@@ -9,6 +9,7 @@ use atlas_objects::BaseSpec;
 
 use crate::Bases;
 use crate::catalogue::{Contents, Row, Unread, unreadable};
+use crate::readers::Readable;
 
 /// Most bytes of the texts of one page.
 const TEXTS_BYTES_MAX: u64 = 8 << 20;
@@ -27,7 +28,7 @@ pub struct DocumentFilter {
 }
 
 impl Bases {
-    /// A page of the documents of a base, by source.
+    /// A page of the documents of a base that the caller may read, by source.
     pub async fn documents(
         &self,
         caller: &Caller,
@@ -37,7 +38,8 @@ impl Bases {
     ) -> Result<DocumentPage, Error> {
         let (_, spec) = self.find(caller, name, consistency).await?;
         let mut contents = self.contents(&spec).await?;
-        let (page, next) = page(&contents, &spec, filter);
+        let readable = Readable::new(&spec.readers, caller);
+        let (page, next) = page(&contents, &spec, filter, &readable);
         let mut texts = HashMap::new();
         if filter.text {
             texts = self.texts(&spec, &mut contents, &page).await?;
@@ -52,7 +54,7 @@ impl Bases {
                 metadata: (*row.metadata).clone(),
             })
             .collect();
-        Ok(DocumentPage { documents, next, unreadable: contents.unreadable })
+        Ok(DocumentPage { documents, next, unreadable: readable.told(&contents.unreadable) })
     }
 
     /// The texts of documents by id. What cannot be read any more is added to what the base cannot read.
@@ -86,12 +88,17 @@ impl Bases {
 }
 
 /// The documents of a page, and the source after which the next one begins.
-fn page(contents: &Contents, spec: &BaseSpec, filter: &DocumentFilter) -> (Vec<Row>, Option<String>) {
+fn page(
+    contents: &Contents,
+    spec: &BaseSpec,
+    filter: &DocumentFilter,
+    readable: &Readable,
+) -> (Vec<Row>, Option<String>) {
     let after = filter.after.as_deref();
     let is_meant =
         |row: &&Row| row.source.starts_with(&filter.source) && after.is_none_or(|after| &*row.source > after);
     let sorted: BTreeMap<&Arc<str>, &Row> =
-        contents.live(spec).filter(is_meant).map(|row| (&row.source, row)).collect();
+        contents.readable(spec, readable).filter(is_meant).map(|row| (&row.source, row)).collect();
     let (mut page, mut bytes): (Vec<Row>, u64) = (Vec::new(), 0);
     for row in sorted.into_values() {
         bytes += row.bytes;

@@ -17,7 +17,7 @@ use crate::{BASE_BYTES_MAX, Bases};
 const REMOVED_LEFT: usize = REMOVED_MAX / 2;
 
 /// The place of the first segment that is joined with all after it; none if they stay as they are.
-fn to_join(bytes: &[u64], most: u64) -> Option<usize> {
+pub(crate) fn to_join(bytes: &[u64], most: u64) -> Option<usize> {
     let (mut at, mut total) = (bytes.len().checked_sub(1)?, *bytes.last()?);
     while let Some(earlier) = at.checked_sub(1).and_then(|earlier| bytes.get(earlier)) {
         if *earlier > 2 * total || earlier + total > most {

@@ -1,6 +1,6 @@
 //! Writing all segments anew: without removed documents, and without those that cannot be read if that is wanted.
 
-use atlas_api::types::RebuiltBase;
+use atlas_api::types::{BaseRebuild, RebuiltBase};
 use atlas_desk::{Caller, Consistency, Error};
 use atlas_types::Expect;
 
@@ -8,8 +8,8 @@ use crate::Bases;
 use crate::write::{TRIES, key, unknown};
 
 impl Bases {
-    /// Writes the documents of a base to as few segments as they need. Segments that cannot be read are refused, or left out.
-    pub async fn rebuild(&self, caller: &Caller, name: &str, drop_unreadable: bool) -> Result<RebuiltBase, Error> {
+    /// Writes the documents of a base to as few segments as they need, and its vectors. Segments that cannot be read are refused, or left out.
+    pub async fn rebuild(&self, caller: &Caller, name: &str, wanted: &BaseRebuild) -> Result<RebuiltBase, Error> {
         let Ok(key) = key(caller, name) else { return Err(unknown(name)) };
         let _turn = self.turns.take(&key).await;
         for _ in 0..TRIES {
@@ -17,7 +17,7 @@ impl Bases {
             // A segment whose catalogue is known may have been damaged since.
             self.catalogues.clear();
             let contents = self.contents(&spec).await?;
-            if !drop_unreadable {
+            if !wanted.drop_unreadable {
                 contents.check(name)?;
             }
             let lost = contents.unreadable.iter().map(|segment| segment.documents).sum();
@@ -26,6 +26,12 @@ impl Bases {
             self.rewrite_all(&mut spec, &segments).await?;
             // What is left of them was in the segments that cannot be read.
             spec.removed.clear();
+            let vectors = spec.vectors.take().filter(|_| !wanted.vectors);
+            if let Some(mut vectors) = vectors {
+                let live = self.load(spec.clone()).await?;
+                self.compact_vectors(&mut vectors, &live).await?;
+                spec.vectors = Some(vectors);
+            }
             let (documents, segments) = (spec.documents(), spec.segments.len() as u64);
             let expect = Expect::Revision(object.revision);
             match self.put(caller, (&object.key, (*object.labels).clone()), &spec, expect).await {

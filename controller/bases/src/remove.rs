@@ -1,14 +1,24 @@
 //! Removing documents: they are in no answer from then on, and leave their segments when these are written anew.
 
+use atlas_api::types::BaseRebuild;
 use atlas_desk::{Caller, Consistency, Error};
 use atlas_types::Expect;
 
 use crate::Bases;
+use crate::readers::Readable;
 use crate::write::{TRIES, key, unknown};
 
 impl Bases {
+    /// Removes documents as [`Self::remove`] does, and writes the base anew, so that no segment has what was removed now or before.
+    pub async fn erase(&self, caller: &Caller, name: &str, source: &str) -> Result<u64, Error> {
+        let removed = self.remove(caller, name, source).await?;
+        // Somebody may have removed them without erasing them.
+        self.rebuild(caller, name, &BaseRebuild::default()).await?;
+        Ok(removed)
+    }
+
     /// Removes the document of a source; without such a document, all whose sources fit it as a pattern, in which `*` is any text. The answer is
-    /// how many were removed.
+    /// how many were removed. What the caller may not read is not there for it.
     pub async fn remove(&self, caller: &Caller, name: &str, source: &str) -> Result<u64, Error> {
         if source.is_empty() {
             return Err(Error::Malformed("name a source, or a pattern such as docs/*".to_owned()));
@@ -19,10 +29,11 @@ impl Bases {
             let (object, mut spec) = self.find(caller, name, Consistency::Linearizable).await?;
             let contents = self.contents(&spec).await?;
             contents.check(name)?;
-            let exact = contents.live(&spec).any(|row| &*row.source == source);
+            let readable = Readable::new(&spec.readers, caller);
+            let exact = contents.readable(&spec, &readable).any(|row| &*row.source == source);
             let is_meant = |found: &str| if exact { found == source } else { fits(source, found) };
-            let removed: Vec<String> =
-                contents.live(&spec).filter(|row| is_meant(&row.source)).map(|row| row.id.to_string()).collect();
+            let found = contents.readable(&spec, &readable).filter(|row| is_meant(&row.source));
+            let removed: Vec<String> = found.map(|row| row.id.to_string()).collect();
             if removed.is_empty() {
                 return Ok(0);
             }
@@ -41,7 +52,7 @@ impl Bases {
 }
 
 /// Whether a text fits a pattern in which `*` is any text.
-fn fits(pattern: &str, text: &str) -> bool {
+pub(crate) fn fits(pattern: &str, text: &str) -> bool {
     let Some((before, after)) = pattern.split_once('*') else { return pattern == text };
     let Some(mut rest) = text.strip_prefix(before) else { return false };
     let mut parts: Vec<&str> = after.split('*').collect();

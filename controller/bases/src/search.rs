@@ -1,14 +1,16 @@
-//! Searching a base by the words of a question.
+//! Searching a base by the words of a question, and by its vector if there is one.
 
 use atlas_api::types::{DocumentHit, DocumentQuery, FoundDocuments, HitRank};
 use atlas_desk::{Caller, Consistency, Error};
 use atlas_objects::BaseSpec;
 use atlas_retrieval::{Hit, Query, Rank};
+use atlas_types::Object;
 use serde_json::{Map, Value};
 
 use crate::Bases;
 use crate::catalogue::{Row, Unread, digest, unreadable};
 use crate::loaded::{Loaded, SharedLoaded};
+use crate::readers::Readable;
 
 /// Most bytes of a question.
 const QUERY_BYTES_MAX: usize = 64 << 10;
@@ -16,13 +18,44 @@ const QUERY_BYTES_MAX: usize = 64 << 10;
 /// Most chunks that are found.
 const TOP_K_MAX: u64 = 100;
 
+/// A question as a vector.
+#[derive(Debug, Clone, Copy)]
+pub struct Asked<'a> {
+    /// What is known of the model that made it.
+    pub model: &'a str,
+    pub numbers: &'a [f32],
+}
+
+/// The models of a base.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct BaseModels {
+    /// Makes vectors; none if the base has no vectors.
+    pub embedding: Option<String>,
+    /// Ranks what was found.
+    pub reranker: Option<String>,
+    /// Chunks that a search finds if it does not say how many.
+    pub top_k: u64,
+    /// Most bytes of a text for which a vector is made.
+    pub chunk_bytes: u64,
+}
+
 impl Bases {
+    /// The models that a search of a base asks.
+    pub async fn models(&self, caller: &Caller, name: &str, consistency: Consistency) -> Result<BaseModels, Error> {
+        let (_, spec) = self.find(caller, name, consistency).await?;
+        let has_vectors = spec.vectors.as_ref().is_some_and(|vectors| !vectors.segments.is_empty());
+        let named = |name: String| Some(name).filter(|name| !name.is_empty());
+        let embedding = named(spec.embedding).filter(|_| has_vectors);
+        Ok(BaseModels { embedding, reranker: named(spec.reranker), top_k: spec.top_k, chunk_bytes: spec.chunk_size })
+    }
+
     /// The chunks that fit a question best. A search sees the base before a change or after it.
     pub async fn search(
         &self,
         caller: &Caller,
         name: &str,
         query: DocumentQuery,
+        vector: Option<Asked<'_>>,
         consistency: Consistency,
     ) -> Result<FoundDocuments, Error> {
         if query.query.len() > QUERY_BYTES_MAX {
@@ -33,20 +66,35 @@ impl Bases {
         if !(1..=TOP_K_MAX).contains(&top) {
             return Err(Error::Malformed(format!("'top_k' must be from 1 to {TOP_K_MAX}")));
         }
+        let made_by = spec.vectors.as_ref().map(|vectors| vectors.model.as_str()).unwrap_or_default();
+        let vector = match vector {
+            Some(asked) if !made_by.is_empty() && asked.model != made_by => {
+                return Err(differ(name, made_by, asked.model));
+            }
+            vector => vector.map(|asked| asked.numbers.to_vec()),
+        };
+        let loaded = self.loaded(&object, &spec).await?;
+        let name = object.key.name.to_string();
+        let top = usize::try_from(top).unwrap_or(usize::MAX);
+        let readable = Readable::new(&loaded.readers, caller);
+        self.off(move || found(name, &loaded, (&query, vector, top), &readable)).await?
+    }
+
+    /// A base as it is searched.
+    pub(crate) async fn loaded(&self, object: &Object, spec: &BaseSpec) -> Result<SharedLoaded, Error> {
         let cell = self.cache.cell(&object.key, (object.uid, object.revision));
-        let loaded = cell.get_or_try_init(|| self.load(spec)).await?.clone();
-        if loaded.unreadable.is_empty() {
+        let loaded = cell.get_or_try_init(|| self.load(spec.clone())).await?.clone();
+        if loaded.unreadable.is_empty() && loaded.lost_vectors.is_empty() {
             self.cache.make_room();
         } else {
             // The next search finds out whether it can be read then.
             self.cache.forget(&object.key, &cell);
         }
-        let name = object.key.name.to_string();
-        let top = usize::try_from(top).unwrap_or(usize::MAX);
-        self.off(move || found(name, &loaded, &query, top)).await?
+        Ok(loaded)
     }
 
-    async fn load(&self, spec: BaseSpec) -> Result<SharedLoaded, Error> {
+    /// Reads a base.
+    pub(crate) async fn load(&self, spec: BaseSpec) -> Result<SharedLoaded, Error> {
         let (mut segments, mut lost) = (Vec::new(), Vec::new());
         for segment in &spec.segments {
             match self.segment(digest(segment)?).await {
@@ -55,24 +103,42 @@ impl Bases {
                 Err(Unread::Error(error)) => return Err(error),
             }
         }
-        self.off(move || SharedLoaded::new(Loaded::new(&spec, segments, lost))).await
+        let table = self.table(&spec).await?;
+        self.off(move || SharedLoaded::new(Loaded::new(&spec, segments, &table, lost))).await
     }
 }
 
-fn found(base: String, loaded: &Loaded, query: &DocumentQuery, top: usize) -> Result<FoundDocuments, Error> {
-    let searched: Vec<bool> = loaded.rows.iter().map(|row| is_meant(row, query)).collect();
+fn differ(name: &str, made_by: &str, model: &str) -> Error {
+    Error::VectorsDiffer(format!(
+        "the vectors of the base \"{name}\" are those of {made_by}, and its model is {model} now; make them anew: atlasctl rag rebuild \
+         {name} --vectors"
+    ))
+}
+
+pub(crate) fn found(
+    base: String,
+    loaded: &Loaded,
+    (query, vector, top): (&DocumentQuery, Option<Vec<f32>>, usize),
+    readable: &Readable,
+) -> Result<FoundDocuments, Error> {
+    let searched: Vec<bool> = loaded.rows.iter().map(|row| is_meant(row, query) && readable.may_read(row)).collect();
     let is_readable = |chunk: u32| {
         let place = loaded.row(chunk).map(|(place, _)| place);
         place.and_then(|place| searched.get(place)).copied().unwrap_or(false)
     };
-    let question = Query { is_readable: Some(&is_readable), ..Query::new(&query.query, top) };
-    let hits = loaded.index.search(&question).map_err(|error| Error::internal("search a base", &error))?;
+    // Before the first vectors are made there is nothing to compare one with.
+    let vector = vector.as_deref().filter(|_| loaded.index.dimension().is_some());
+    let question = Query { vector, is_readable: Some(&is_readable), ..Query::new(&query.query, top) };
+    let hits = loaded.index.search(&question).map_err(|error| Error::Malformed(error.to_string()))?;
+    let is_without = |chunk: &u32| loaded.key(*chunk).is_some_and(|key| !loaded.has_vector.contains(key));
+    let searched_chunks = || (0..).take(loaded.owners.len()).filter(|chunk| is_readable(*chunk));
     Ok(FoundDocuments {
         base,
         hits: hits.iter().filter_map(|hit| shown(loaded, hit, query.explain)).collect(),
-        chunks: (0..).take(loaded.owners.len()).filter(|chunk| is_readable(*chunk)).count() as u64,
+        chunks: searched_chunks().count() as u64,
+        without_vector: if query.words_only { 0 } else { searched_chunks().filter(is_without).count() as u64 },
         documents: searched.iter().filter(|is_searched| **is_searched).count() as u64,
-        unreadable: loaded.unreadable.clone(),
+        unreadable: readable.told(&loaded.unreadable),
     })
 }
 
@@ -94,5 +160,7 @@ fn shown(loaded: &Loaded, hit: &Hit, explain: bool) -> Option<DocumentHit> {
         chunks: chunks.len() as u64,
         metadata: (*row.metadata).clone(),
         by_words: hit.by_words.filter(|_| explain).map(rank),
+        by_vector: hit.by_vector.filter(|_| explain).map(rank),
+        by_model: None,
     })
 }

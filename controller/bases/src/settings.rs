@@ -2,28 +2,44 @@
 
 use atlas_api::types;
 use atlas_desk::{Caller, Consistency, Error};
-use atlas_objects::BaseSpec;
+use atlas_objects::{BaseSpec, ReadRule};
 use atlas_types::{Expect, Object};
 
 use crate::Bases;
+use crate::vectors::version;
 use crate::write::{TRIES, key, unknown};
 
 impl Bases {
     /// The bases of a namespace by name.
     pub async fn bases(&self, caller: &Caller, consistency: Consistency) -> Result<Vec<types::Base>, Error> {
-        Ok(self.all(caller, consistency).await?.iter().map(|(object, spec)| shown(object, spec)).collect())
+        let mut bases = Vec::new();
+        for (object, spec) in self.all(caller, consistency).await? {
+            bases.push(self.shown_to(caller, &object, &spec).await?);
+        }
+        Ok(bases)
     }
 
     /// One base.
     pub async fn base(&self, caller: &Caller, name: &str, consistency: Consistency) -> Result<types::Base, Error> {
         let (object, spec) = self.find(caller, name, consistency).await?;
-        Ok(shown(&object, &spec))
+        self.shown_to(caller, &object, &spec).await
     }
 
     /// Makes a base. A repeat with the same settings finds the one that is there.
     pub async fn create(&self, caller: &Caller, draft: types::BaseDraft) -> Result<types::Base, Error> {
-        let types::BaseDraft { name, description, chunk_size, chunk_overlap, top_k } = draft;
-        let change = types::BaseChange { description, chunk_size, chunk_overlap, top_k };
+        let types::BaseDraft { name, description, chunk_size, chunk_overlap, top_k, .. } = draft;
+        let types::BaseDraft { embedding, reranker, sources, refresh_minutes, readers, .. } = draft;
+        let change = types::BaseChange {
+            description,
+            chunk_size,
+            chunk_overlap,
+            top_k,
+            embedding,
+            reranker,
+            sources,
+            refresh_minutes,
+            readers,
+        };
         let spec = changed(BaseSpec::default(), &change);
         match self.put(caller, (&key(caller, &name)?, Default::default()), &spec, Expect::Absent).await {
             Ok(()) => {}
@@ -65,17 +81,64 @@ impl Bases {
 }
 
 fn changed(mut spec: BaseSpec, change: &types::BaseChange) -> BaseSpec {
-    if let Some(description) = &change.description {
-        spec.description.clone_from(description);
+    for (setting, wanted) in [
+        (&mut spec.description, &change.description),
+        (&mut spec.embedding, &change.embedding),
+        (&mut spec.reranker, &change.reranker),
+    ] {
+        if let Some(wanted) = wanted {
+            setting.clone_from(wanted);
+        }
+    }
+    if let Some(sources) = &change.sources {
+        spec.sources.clone_from(sources);
+    }
+    if let Some(readers) = &change.readers {
+        spec.readers = readers.iter().map(rule).collect();
+    }
+    if spec.embedding.is_empty() {
+        spec.vectors = None;
     }
     for (setting, wanted) in [
         (&mut spec.chunk_size, change.chunk_size),
         (&mut spec.chunk_overlap, change.chunk_overlap),
         (&mut spec.top_k, change.top_k),
+        (&mut spec.refresh_minutes, change.refresh_minutes),
     ] {
         *setting = wanted.unwrap_or(*setting);
     }
     spec
+}
+
+fn rule(readers: &types::DocumentReaders) -> ReadRule {
+    let types::DocumentReaders { principals, source, metadata } = readers.clone();
+    ReadRule { principals, source, metadata }
+}
+
+fn shown_rule(rule: &ReadRule) -> types::DocumentReaders {
+    let ReadRule { principals, source, metadata } = rule.clone();
+    types::DocumentReaders { principals, source, metadata }
+}
+
+/// The vectors of a base that has a model for them. They are ready if they are those of what the base is now.
+fn shown_vectors(spec: &BaseSpec) -> Option<types::BaseVectors> {
+    if spec.embedding.is_empty() {
+        return None;
+    }
+    let vectors = spec.vectors.clone().unwrap_or_default();
+    let is_current = vectors.of == version(spec);
+    let state = match (is_current, vectors.missing, vectors.error.is_empty()) {
+        (_, _, false) => "failed",
+        (true, 0, true) => "ready",
+        _ => "building",
+    };
+    Some(types::BaseVectors {
+        state: state.to_owned(),
+        chunks: vectors.chunks,
+        missing: vectors.missing,
+        dimension: vectors.dimension,
+        error: Some(vectors.error).filter(|error| !error.is_empty()),
+    })
 }
 
 pub(crate) fn shown(object: &Object, spec: &BaseSpec) -> types::Base {
@@ -85,6 +148,18 @@ pub(crate) fn shown(object: &Object, spec: &BaseSpec) -> types::Base {
         chunk_size: spec.chunk_size,
         chunk_overlap: spec.chunk_overlap,
         top_k: spec.top_k,
+        embedding: Some(spec.embedding.clone()).filter(|name| !name.is_empty()),
+        reranker: Some(spec.reranker.clone()).filter(|name| !name.is_empty()),
+        sources: spec.sources.clone(),
+        refresh_minutes: spec.refresh_minutes,
+        readers: spec.readers.iter().map(shown_rule).collect(),
+        vectors: shown_vectors(spec),
+        collected: spec.collected.clone().map(|collected| types::BaseCollection {
+            at: collected.at,
+            job: collected.job,
+            documents: collected.documents,
+            errors: collected.errors,
+        }),
         documents: spec.documents(),
         bytes: spec.bytes(),
         segments: spec.segments.len() as u64,
