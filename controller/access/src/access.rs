@@ -1,5 +1,7 @@
 //! What one principal may do.
 
+use std::collections::BTreeMap;
+
 use atlas_types::{Namespace, Principal};
 
 use crate::right::{Right, Rights};
@@ -19,12 +21,27 @@ pub struct Access {
     /// Who it is.
     pub principal: Principal,
     grants: Vec<(Place, Rights)>,
+    attributes: Attributes,
 }
+
+/// What is known of a principal besides its name, such as its team: texts by the names of attributes.
+pub type Attributes = BTreeMap<String, Vec<String>>;
 
 impl Access {
     /// The access of a principal.
     pub fn new(principal: Principal, grants: Vec<(Place, Rights)>) -> Self {
-        Self { principal, grants }
+        Self { principal, grants, attributes: Attributes::new() }
+    }
+
+    /// The same with what else is known of the principal.
+    #[must_use]
+    pub fn with_attributes(self, attributes: Attributes) -> Self {
+        Self { attributes, ..self }
+    }
+
+    /// What is known of the principal besides its name.
+    pub fn attributes(&self) -> &Attributes {
+        &self.attributes
     }
 
     /// Whether the principal has a right. A grant in the cluster counts in every namespace; one in a namespace does not count for what

@@ -8,7 +8,7 @@ mod right;
 mod role;
 mod token;
 
-pub use access::{Access, Place};
+pub use access::{Access, Attributes, Place};
 pub use right::{Right, Rights};
 pub use role::{BUILT_IN, built_in};
 pub use token::{ROOT, SECRET_DIGITS, is_name, parts, token};

@@ -64,6 +64,17 @@ impl Caller {
         self.access.is_some()
     }
 
+    /// What is known of it under a name besides its principal, such as its team; nothing while authentication is off.
+    pub fn attribute(&self, name: &str) -> &[String] {
+        let values = self.access.as_deref().and_then(|access| access.attributes().get(name));
+        values.map(Vec::as_slice).unwrap_or_default()
+    }
+
+    /// Whether it is the cluster itself, and no job of it.
+    pub fn is_cluster(&self) -> bool {
+        self.access.is_none() && self.on_behalf_of.is_none() && self.principal == Principal::cluster()
+    }
+
     /// Refuses a caller that lacks a right in its namespace.
     pub(crate) fn needs(&self, right: Right) -> Result<(), Error> {
         self.needs_at(right, Place::In(self.namespace.clone()))

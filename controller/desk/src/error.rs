@@ -5,6 +5,7 @@ mod hint;
 mod limit;
 #[cfg(test)]
 mod tests;
+mod words;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,6 +17,8 @@ use atlas_raft::ChangeError;
 use atlas_types::{AgentName, ErrorKind, EventSeq, JobId, JobStatus, Level, NodeId, Principal, Rejection, Version};
 
 use atlas_api::catalogue::{self, Entry};
+
+use words::{asked_by, denied_by, expected, in_place, no_such_step, unknown_version};
 
 /// Why a service function failed. The text is for people. Where Atlas for Python has a text for the case, it is the
 /// same.
@@ -298,12 +301,12 @@ pub enum Error {
         /// Its revision; 0 if there is no such object.
         revision: EventSeq,
     },
-    /// No such kind of object.
-    #[error("{0}")]
-    UnknownObjectKind(String),
     /// The entries of the memory that a summary stands for are not the oldest ones any more.
     #[error("the memory was changed in the meantime")]
     MemoryChanged,
+    /// No such kind of object.
+    #[error("{0}")]
+    UnknownObjectKind(String),
     /// The document does not fit its kind.
     #[error("{what}")]
     ObjectRefused {
@@ -387,42 +390,18 @@ pub enum Error {
     /// Documents of a document base are lost.
     #[error("{0}")]
     SegmentUnreadable(String),
+    /// The vectors of a document base are those of another model.
+    #[error("{0}")]
+    VectorsDiffer(String),
+    /// A model that documents need gave no answer.
+    #[error("{why}")]
+    ModelFailed { entry: Entry, why: String },
     /// A document base is full.
     #[error("{0}")]
     BaseFull(String),
     /// A defect in Atlas. The log has the details.
     #[error("internal error")]
     Internal,
-}
-
-fn no_such_step(steps: u64, recorded: u64) -> String {
-    match recorded {
-        0 => "the job has recorded no steps; only agents with a model, graphs and durable programs record them"
-            .to_owned(),
-        1 => format!("the job has recorded 1 step, and a fork cannot go on after {steps}; the only number is 1"),
-        _ => format!(
-            "the job has recorded {recorded} steps, and a fork cannot go on after {steps}; the numbers are 1 to {recorded}"
-        ),
-    }
-}
-
-/// `denied by the rule "no network" of the policy "production": ask the platform team`
-fn denied_by(policy: &str, rule: Option<&str>, why: Option<&str>) -> String {
-    let rule = rule.map(|rule| format!("the rule \"{rule}\" of ")).unwrap_or_default();
-    let why = why.map(|why| format!(": {why}")).unwrap_or_default();
-    format!("denied by {rule}the policy \"{policy}\"{why}")
-}
-
-fn asked_by(policy: &str, rule: &str) -> String {
-    format!("the rule \"{rule}\" of the policy \"{policy}\" demands an approval")
-}
-
-/// A place in a sentence.
-fn in_place(place: &Place) -> String {
-    match place {
-        Place::In(namespace) => format!("in the namespace {namespace}"),
-        Place::Cluster => "in the cluster".to_owned(),
-    }
 }
 
 impl Error {
@@ -477,6 +456,7 @@ impl Error {
                 _ => catalogue::ARTIFACT_MISSING,
             },
             Self::SegmentUnreadable(_) => catalogue::ARTIFACT_MISSING,
+            Self::VectorsDiffer(_) => catalogue::OBJECT_REFUSED,
             Self::BaseFull(_) => catalogue::TOO_LARGE,
             Self::HistoryBehind => catalogue::HISTORY_BEHIND,
             Self::Behind => catalogue::BEHIND,
@@ -509,7 +489,7 @@ impl Error {
             Self::Membership(_) => catalogue::MEMBERSHIP_REFUSED,
             Self::TooOld { .. } => catalogue::TOO_OLD,
             Self::NameTaken(_) => catalogue::NAME_TAKEN,
-            Self::Relayed { entry, .. } => *entry,
+            Self::Relayed { entry, .. } | Self::ModelFailed { entry, .. } => *entry,
             Self::NoBackup(_) => catalogue::NO_BACKUP,
             Self::StoreFailed(_) => catalogue::STORE_FAILED,
             Self::UnknownQuestion => catalogue::UNKNOWN_QUESTION,
@@ -576,19 +556,5 @@ impl Error {
     pub fn internal(doing: &'static str, error: &(dyn std::error::Error + 'static)) -> Self {
         tracing::error!(error, "could not {doing}");
         Self::Internal
-    }
-}
-
-/// `hello 9.9.9; hello has 0.2.0, 0.1.0 (retired)`
-fn unknown_version(name: &str, version: Option<&str>, versions: &[String]) -> String {
-    let asked = version.map(|version| format!(" {version}")).unwrap_or_default();
-    let known = if versions.is_empty() { String::new() } else { format!("; {name} has {}", versions.join(", ")) };
-    format!("{name}{asked}{known}")
-}
-
-fn expected(revision: EventSeq) -> String {
-    match revision {
-        EventSeq(0) => "there is no such object, and a revision was expected".to_owned(),
-        revision => format!("the object is at revision {revision}, not at the expected one"),
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use atlas_access::{Access, Place, Rights};
+use atlas_access::{Access, Attributes, Place, Rights};
 use atlas_types::{Door, Job, Namespace, Principal, SecretText};
 
 use crate::Caller;
@@ -36,4 +36,9 @@ pub fn credential(caller: &Caller) -> Option<&SecretText> {
 /// What a caller is granted; none while authentication is off, and for the cluster and its own jobs, which may do everything.
 pub fn grants(caller: &Caller) -> Option<&[(Place, Rights)]> {
     caller.access.as_deref().map(Access::grants)
+}
+
+/// What is known of a caller besides its principal; none while authentication is off, and for the cluster and its own jobs.
+pub fn attributes(caller: &Caller) -> Option<&Attributes> {
+    caller.access.as_deref().map(Access::attributes)
 }

@@ -12,8 +12,9 @@ use atlas_access::{Access, Place, ROOT, Rights, is_name, parts, token};
 use atlas_api::types::{Grant, Whoami};
 use atlas_desk::{Caller, Consistency, Error, ShownObject, on_behalf, requests, with_revision};
 use atlas_mcp_spec::CHECK_AGENT;
-use atlas_model::PROBE_AGENT;
+use atlas_model::{DOCUMENTS_AGENT, PROBE_AGENT};
 use atlas_objects::TokenSpec;
+use atlas_pages::COLLECT_AGENT;
 use atlas_state::State;
 use atlas_types::{
     AgentName, Command, Door, Expect, Job, Namespace, ObjectKey, ObjectKind, ObjectName, Principal, PutObject,
@@ -127,12 +128,17 @@ pub fn whoami(caller: &Caller) -> Whoami {
         None => vec![shown_grant(&Place::Cluster, Rights::ALL)],
         Some(grants) => grants.iter().map(|(place, rights)| shown_grant(place, *rights)).collect(),
     };
-    Whoami { principal: caller.principal.to_string(), authenticated: caller.is_authenticated(), grants }
+    Whoami {
+        principal: caller.principal.to_string(),
+        authenticated: caller.is_authenticated(),
+        grants,
+        attributes: on_behalf::attributes(caller).cloned().unwrap_or_default(),
+    }
 }
 
-/// Whether an agent has the name of one of the cluster's own that only asks servers and models. Its jobs need no rights of the cluster.
+/// Whether an agent has the name of one of the cluster's own that only asks servers and calls models. Its jobs need no rights of the cluster.
 pub fn is_named_so(agent: &AgentName) -> bool {
-    [CHECK_AGENT, PROBE_AGENT].contains(&agent.as_str())
+    [CHECK_AGENT, PROBE_AGENT, DOCUMENTS_AGENT, COLLECT_AGENT].contains(&agent.as_str())
 }
 
 /// Whether a job has the rights of the cluster.
