@@ -12,6 +12,7 @@ mod erase;
 mod fork;
 mod inbound;
 mod messages;
+mod named;
 pub mod relations;
 mod resolve;
 mod submission;

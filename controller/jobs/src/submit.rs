@@ -16,6 +16,7 @@ use bytes::Bytes;
 use serde_json::Value;
 
 use crate::inbound::IntendedJob;
+use crate::named;
 use crate::submission::resolve;
 use crate::{Jobs, Submission};
 
@@ -242,7 +243,10 @@ impl Jobs {
             places.push(place);
             let policies = self.registry.policies_of(judge.latest(), &caller.namespace);
             let waits = waits_for_node(judge.latest(), &caller.namespace, draft.submission.waits_for_node);
-            requests.extend(draft.request(verdict, waits, policies));
+            if let Some(mut request) = draft.request(verdict, waits, policies) {
+                named::add(&mut request, &draft.submission.input, judge.latest());
+                requests.push(request);
+            }
         }
         Ok((places, requests))
     }

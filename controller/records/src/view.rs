@@ -65,6 +65,16 @@ impl Shown {
         Self { usage: usage.unwrap_or(self.usage), questions, ..self }
     }
 
+    /// Why it makes no progress, a sentence; none if nothing is known, and for what is not shown in full.
+    pub fn waiting_for(&self) -> Option<&str> {
+        self.waiting.as_ref().map(|(_, sentence)| sentence.as_str()).filter(|sentence| !sentence.is_empty())
+    }
+
+    /// The code of the error of a failed job.
+    pub fn error_code(&self) -> Option<String> {
+        error_code(&self.job)
+    }
+
     /// The output of the job; none if it has none.
     pub fn output(&self) -> Option<serde_json::Value> {
         let mut text = Vec::new();

@@ -7,9 +7,10 @@ use atlas_secrets::{Reference, Template, variable_of};
 use atlas_state::State;
 use atlas_types::{
     ATTACHED_MODELS_MAX, ATTACHED_SECRETS_MAX, ATTACHED_SERVERS_MAX, AttachedModel, AttachedSecret, AttachedServer,
-    Job, Namespace, NodeId, Object, ObjectKey, ObjectKind, ObjectName, PayloadBody, SecretSource,
+    Job, NAMED_METADATA, Namespace, NodeId, Object, ObjectKey, ObjectKind, ObjectName, PayloadBody, SecretSource,
 };
 use serde_json::Value;
+use serde_json::value::RawValue;
 
 use crate::Vault;
 use crate::logins::secret_of_server;
@@ -180,7 +181,7 @@ pub(crate) fn servers_of_job(job: &Job) -> impl Iterator<Item = ObjectKey> {
 #[derive(Clone, Copy)]
 pub struct Asks<'a> {
     pub namespace: &'a Namespace,
-    /// None for an input that is an artifact.
+    /// None if it is not known.
     pub input: Option<&'a [u8]>,
 }
 
@@ -188,7 +189,7 @@ impl<'a> Asks<'a> {
     fn of(job: &'a Job) -> Self {
         let input = match &job.input.body {
             PayloadBody::Inline(input) => Some(&**input),
-            PayloadBody::Artifact { .. } => None,
+            PayloadBody::Artifact { .. } => named_beside(&job.metadata),
         };
         Self { namespace: &job.namespace, input }
     }
@@ -216,6 +217,12 @@ impl<'a> Asks<'a> {
         let input: Value = serde_json::from_slice(self.input?).ok()?;
         input[member].as_str().map(str::to_owned)
     }
+}
+
+/// What the input of a job names, if it is an artifact.
+fn named_beside(metadata: &[u8]) -> Option<&[u8]> {
+    let members: BTreeMap<String, &RawValue> = serde_json::from_slice(metadata).ok()?;
+    members.get(NAMED_METADATA).map(|named| named.get().as_bytes())
 }
 
 /// The names of the secrets in the texts of the spec of a model or an MCP server.

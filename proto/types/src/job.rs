@@ -39,8 +39,8 @@ pub struct Fork {
 
 /// Members of a job's metadata that Atlas adds for people: the type of an exception whose text means nothing alone, the code of an
 /// error whose text is that of another service, where an output breaks its schema, why a model was stopped, which limits were
-/// enforced, which models could be reached, and who called a skill. Clients of Atlas for Python do not see them.
-pub const METADATA_OURS: [&str; 11] = [
+/// enforced, which models could be reached, who called a skill, and what a large input names. Clients of Atlas for Python do not see them.
+pub const METADATA_OURS: [&str; 12] = [
     "_error_type",
     "_error_why",
     "_error_code",
@@ -52,10 +52,15 @@ pub const METADATA_OURS: [&str; 11] = [
     "_sandbox",
     KEPT_METADATA,
     CALLED_FROM_METADATA,
+    NAMED_METADATA,
 ];
 
 /// The member of the metadata of a run of a skill with the namespace that called it. Only controllers set it, and no attempt removes it.
 pub const CALLED_FROM_METADATA: &str = "_called_from";
+
+/// The member of the metadata of a job whose input is an artifact with those members of the input that name its models and servers, an
+/// object. Only controllers set it, and no attempt removes it.
+pub const NAMED_METADATA: &str = "_named";
 
 /// The member of a job's metadata with the name of the conversation of which the job is a turn. Only controllers set it.
 pub const CONVERSATION_METADATA: &str = "_conversation";

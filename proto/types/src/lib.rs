@@ -86,7 +86,7 @@ pub use image::{EndedImage, EnvelopeImage, InboxImage, JournalImage, NodeImage, 
 pub use inbox::{INBOX_BYTES_MAX, INBOX_MESSAGES_MAX, INBOX_READ_MAX, Inbox, Message};
 pub use job::{
     CALLED_FROM_METADATA, CONVERSATION_METADATA, ERASED_LABEL, Fork, Job, KEPT_METADATA, LEFT_METADATA, METADATA_OURS,
-    Spawned, SubmitJob,
+    NAMED_METADATA, Spawned, SubmitJob,
 };
 pub use journal::{
     FOLDS_MAX, Fold, JOURNAL_INLINE_BYTES_MAX, Journal, STEP_BYTES, STEPS_BYTES_MAX, Step, StepKey, StepKind, StepUsage,
@@ -111,9 +111,9 @@ pub use run::{
     RunStep, RunStrategy, StepLeft, StepOf,
 };
 pub use session::{
-    AssignedJournal, Assignment, Delta, HandBack, HandBackDeadline, HeldLease, MODEL_TOKEN, Mail, Report, ReportKind,
-    ReportResult, Spawn, SpawnEnd, SpawnRule, SpawnStep, StepsResult, StreamEvent, StreamKind, TEAM, ToolEnd,
-    ToolRequest, is_hidden,
+    AssignedJournal, Assignment, COLLECT, Delta, HandBack, HandBackDeadline, HeldLease, MODEL_TOKEN, Mail, Report,
+    ReportKind, ReportResult, Spawn, SpawnEnd, SpawnRule, SpawnStep, StepsResult, StreamEvent, StreamKind, TEAM,
+    ToolEnd, ToolRequest, is_hidden,
 };
 pub use spawner::{SpawnedBy, Spawner};
 pub use status::{JobStatus, Reason};

@@ -168,6 +168,9 @@ pub const MODEL_TOKEN: &str = "$model-token";
 /// call them.
 pub const TEAM: &str = "$team-";
 
+/// What the names of the tools begin with by which a worker hands documents of the sources of a document base over. Programs cannot call them.
+pub const COLLECT: &str = "$documents-";
+
 /// Whether a tool is for workers alone.
 pub fn is_hidden(tool: &str) -> bool {
     tool.starts_with('$')
