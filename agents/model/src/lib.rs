@@ -22,6 +22,12 @@ mod usage;
 pub const PROBE_CONTRACT: &str = include_str!("probe.yaml");
 /// The name of that agent.
 pub const PROBE_AGENT: &str = "model-probe";
+/// The contract of the agent that makes vectors of texts and sorts texts, for document bases. The controllers register it.
+pub const DOCUMENTS_CONTRACT: &str = include_str!("document_models.yaml");
+/// The name of that agent.
+pub const DOCUMENTS_AGENT: &str = "document-models";
+/// Most texts of one job of that agent, as its contract says.
+pub const DOCUMENTS_TEXTS_MAX: usize = 512;
 
 pub use answer::{Answer, Delta, Stop};
 pub use atlas_secrets::Reference;

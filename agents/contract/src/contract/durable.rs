@@ -66,8 +66,13 @@ fn obstacle(contract: &Contract) -> Option<&'static str> {
     }
 }
 
-/// A warning for `replay` without `durable`, where it does nothing.
-pub(super) fn without_effect(contract: &Contract) -> Option<Warning> {
+/// Warnings for keys without `durable`, where they do nothing.
+pub(super) fn without_effect(contract: &Contract) -> Vec<Warning> {
     let is_idle = contract.replay != Replay::Normal && !contract.durable;
-    is_idle.then(|| Warning::new("/agent/replay", "has no effect").with_hint("it counts with durable: true"))
+    // A program without a host has no other way to ask.
+    let searches = !contract.requires.documents.is_empty();
+    let cannot_ask = searches && contract.provider.kind == ProviderKind::Exec && !contract.durable;
+    let idle = [(is_idle, "/agent/replay"), (cannot_ask, "/agent/requires/documents")];
+    let warning = |at: &str| Warning::new(at, "has no effect").with_hint("it counts with durable: true");
+    idle.into_iter().filter(|(is_idle, _)| *is_idle).map(|(_, at)| warning(at)).collect()
 }

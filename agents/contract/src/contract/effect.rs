@@ -92,6 +92,7 @@ const KEYS: &[(Effect, &[&str])] = &[
             "provider/partial_at_limit",
             "provider/images",
             "provider/messages",
+            "provider/documents",
             "provider/temperature",
             "provider/top_p",
         ],
@@ -270,8 +271,8 @@ mod tests {
         for provider in ["python", "node", "{type: exec, command: [a]}", "llm", "graph", "normal"] {
             assert_eq!(of(provider, requires), "", "{provider}");
         }
-        expect![[r#"
         assert_eq!(of("llm", "{memory: user}"), "");
+        expect![[r#"
             /agent/requires/memory: has no effect for the provider chain; it counts for python, node, exec, llm, graph, normal
             /agent/requires/knowledge: has no effect for the provider chain; it counts for python, node, exec, llm, graph, normal
             /agent/requires/documents: has no effect for the provider chain; it counts for python, node, exec, llm, graph, normal
@@ -282,7 +283,6 @@ mod tests {
         ));
     }
 
-    #[test]
     #[test]
     fn programs_without_a_host_search_documents_if_they_are_durable() {
         let of = |durable: &str| {
@@ -295,6 +295,7 @@ mod tests {
         assert_eq!(of(""), "/agent/requires/documents: has no effect; it counts with durable: true\n");
     }
 
+    #[test]
     fn what_asks_for_nothing_is_no_warning() {
         let text = "agent: {name: a, version: 1.0.0, provider: {type: chain, steps: [{agent: b}]}, model: {override_allowed: true}, \
                     requires: {memory: false, knowledge: false}, permissions: {spawn: false, isolation: process}}";

@@ -35,6 +35,8 @@ pub struct Llm {
     pub messages: Option<String>,
     /// Whether jobs ask only whether their model can be reached, and call none.
     pub probe: Option<bool>,
+    /// Whether jobs make vectors of texts or sort them, for document bases, and hold no conversation.
+    pub documents: Option<bool>,
     /// Whether the agent answers the questions of the jobs that it starts.
     pub answers_helpers: Option<bool>,
     /// How long a question to people is open.
@@ -78,6 +80,7 @@ impl Llm {
             images: text("images"),
             messages: text("messages"),
             probe: flag("probe"),
+            documents: flag("documents"),
             answers_helpers: flag("answers_helpers"),
             question_timeout_seconds: number("question_timeout_seconds"),
             outage_wait_seconds: number("outage_wait_seconds"),
@@ -90,7 +93,7 @@ impl Llm {
     pub(super) fn members(&self) -> Map<String, Value> {
         let rule = |rule: &ToolPermission| json!({"tool": rule.tool, "action": rule.action});
         let rules: Vec<Value> = self.tool_permissions.iter().map(rule).collect();
-        let all: [(&str, Option<Value>); 20] = [
+        let all: [(&str, Option<Value>); 21] = [
             ("max_tokens", self.max_tokens.map(Value::from)),
             ("temperature", self.temperature.map(Value::from)),
             ("top_p", self.top_p.map(Value::from)),
@@ -106,6 +109,7 @@ impl Llm {
             ("images", self.images.clone().map(Value::from)),
             ("messages", self.messages.clone().map(Value::from)),
             ("probe", self.probe.map(Value::from)),
+            ("documents", self.documents.map(Value::from)),
             ("answers_helpers", self.answers_helpers.map(Value::from)),
             ("question_timeout_seconds", self.question_timeout_seconds.map(Value::from)),
             ("outage_wait_seconds", self.outage_wait_seconds.map(Value::from)),
