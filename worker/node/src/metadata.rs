@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use atlas_types::{Allocation, CALLED_FROM_METADATA, KEPT_METADATA, METADATA_OURS};
+use atlas_types::{Allocation, CALLED_FROM_METADATA, KEPT_METADATA, METADATA_OURS, NAMED_METADATA};
 use atlas_wire::limits::METADATA_BYTES_MAX;
 use serde_json::{Map, Value, json};
 
@@ -51,7 +51,8 @@ pub(crate) fn merged(metadata: &[u8], added: &Added<'_>) -> Option<Arc<[u8]>> {
     let before: Map<String, Value> = serde_json::from_slice(metadata).unwrap_or_default();
     let mut merged = before.clone();
     // A retry has the metadata that attempts of the previous job added. They are removed.
-    let is_of_attempts = |name: &str| METADATA_OURS.contains(&name) && name != CALLED_FROM_METADATA || name == USAGE;
+    let is_of_job = |name: &str| [CALLED_FROM_METADATA, NAMED_METADATA].contains(&name);
+    let is_of_attempts = |name: &str| METADATA_OURS.contains(&name) && !is_of_job(name) || name == USAGE;
     merged.retain(|name, _| !is_of_attempts(name));
     let captured = CAPTURED.iter().filter_map(|&(from, to)| Some((to, bounded(added.measured.get(from)?))));
     let held = added.held.map(|held| ("_hardware_allocation", hardware(held)));
@@ -105,8 +106,9 @@ mod tests {
 
     #[test]
     fn a_retry_does_not_keep_what_was_wrong_before() {
-        let before = br#"{"team":"a","_called_from":"b","_error_at":"/a: type","_limits":"cpu not enforced"}"#;
-        assert_eq!(merged(before, &Added::default()).as_deref(), Some(&br#"{"team":"a","_called_from":"b"}"#[..]));
+        let before = br#"{"team":"a","_called_from":"b","_named":{},"_error_at":"/a: type","_limits":"cpu not enforced"}"#;
+        let left = br#"{"team":"a","_called_from":"b","_named":{}}"#;
+        assert_eq!(merged(before, &Added::default()).as_deref(), Some(&left[..]));
         let limits = Some("cpu not enforced".to_owned());
         let same = br#"{"team":"a","_limits":"cpu not enforced"}"#;
         assert_eq!(merged(same, &Added { limits, ..Added::default() }), None);

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use atlas_inventory::{DeclaredHardware, GpuProbe, NvmlProbe};
+use atlas_pages::{Exemption, Loader};
 use atlas_secrets::Rules;
 use atlas_types::NodeId;
 use clap::{Command, CommandFactory as _, Parser};
@@ -89,6 +90,10 @@ pub struct Options {
     pub secrets: SecretSources,
     /// PEM file with certificates of authorities that sign those of MCP servers and models, in addition to the system's.
     pub ca_file: Option<PathBuf>,
+    /// Servers whose pages may be read for document bases although their addresses are not public.
+    pub collect_allowed: Vec<Exemption>,
+    /// Programs that read files and sources of document bases.
+    pub loaders: Vec<Loader>,
     /// Variables for pip when it installs Python packages, in addition to the `PIP_…` variables of this process.
     pub pip_environment: Vec<(OsString, OsString)>,
     /// Free-form labels of the node.
@@ -173,6 +178,8 @@ impl Options {
             agent_environment: Vec::new(),
             secrets: SecretSources::default(),
             ca_file: None,
+            collect_allowed: Vec::new(),
+            loaders: Vec::new(),
             pip_environment: Vec::new(),
             labels: BTreeMap::new(),
             declared: DeclaredHardware::default(),
@@ -376,6 +383,13 @@ pub struct Configuration {
     /// run as processes); defaults to require.
     #[arg(long, env = "ATLAS_CONTAINERS", value_name = "RULE")]
     pub containers: Option<String>,
+    /// Server whose pages may be read for document bases although its address is not public; repeatable.
+    #[arg(long = "collect-allow", env = "ATLAS_COLLECT_ALLOW", value_delimiter = ',', value_name = "HOST[:PORT]")]
+    pub collect_allow: Option<Vec<String>>,
+    /// Program that reads files of a type for document bases, such as pdf='pdftotext $1 -', or, with := instead of =, sources that begin
+    /// with NAME:; $1 is the input, and $2 the file to write unless it prints; repeatable.
+    #[arg(long = "loader", env = "ATLAS_LOADERS", value_delimiter = '\n', value_name = "NAME=COMMAND")]
+    pub loaders: Option<Vec<String>>,
     /// Serve the command @noop in this process, for benchmarks.
     #[arg(long, env = "ATLAS_NOOP", num_args = 0..=1, default_missing_value = "true", value_name = "BOOL")]
     pub noop: Option<bool>,
@@ -453,6 +467,8 @@ impl Configuration {
             container_engine: self.container_engine.or(file.container_engine),
             container_network: self.container_network.or(file.container_network),
             containers: self.containers.or(file.containers),
+            collect_allow: self.collect_allow.or(file.collect_allow),
+            loaders: self.loaders.or(file.loaders),
             noop: self.noop.or(file.noop),
             log: self.log.or(file.log),
         }
@@ -508,6 +524,9 @@ impl Configuration {
         if let Some(network) = &self.container_network {
             options.container_network.clone_from(network);
         }
+        let (allowed, loaders) = (self.collect_allow.iter().flatten(), self.loaders.iter().flatten());
+        options.collect_allowed = allowed.map(|text| Exemption::read(text)).collect::<Result<_, _>>()?;
+        options.loaders = loaders.map(|text| Loader::read(text)).collect::<Result<_, _>>()?;
         options.noop = self.noop.unwrap_or(false);
         Ok(options)
     }

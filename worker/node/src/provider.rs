@@ -3,6 +3,7 @@
 //! Providers run on the task of a slot and share its runtime with the pump and the link: slow work, such as a fork or
 //! reading a large answer, runs on other threads.
 
+mod collect;
 mod command;
 mod container;
 mod durable;
@@ -43,6 +44,7 @@ use atlas_types::{Failure, FailureKind, Micros, StreamKind};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
+pub(crate) use self::collect::Collection;
 pub(crate) use self::container::Containers;
 use self::llm::fault::Fault;
 pub(crate) use self::llm::preflight;
@@ -133,6 +135,8 @@ pub(crate) enum Program {
     Graph(Box<graph::GraphAgent>),
     /// A call of an MCP server. Its slot ends with the job.
     Mcp(Box<mcp::McpAgent>),
+    /// Reads sources of document bases. Its slot ends with the job.
+    Collect(Box<collect::CollectAgent>),
 }
 
 impl Program {
@@ -149,6 +153,7 @@ impl Program {
             Self::Llm(agent) => return agent.execute(work, control).await,
             Self::Graph(agent) => return agent.execute(work, control).await,
             Self::Mcp(agent) => return agent.execute(work, control).await,
+            Self::Collect(agent) => return agent.execute(work, control).await,
             Self::Warm(program) => {
                 program.tree_mut().begin_attempt().await;
                 (program.execute(work, control).await, program.tree_mut())
@@ -183,7 +188,13 @@ impl Program {
     pub(crate) fn outlives_job(&self) -> bool {
         !matches!(
             self,
-            Self::Exec(_) | Self::Container(_) | Self::Inside(_) | Self::Llm(_) | Self::Graph(_) | Self::Mcp(_)
+            Self::Exec(_)
+                | Self::Container(_)
+                | Self::Inside(_)
+                | Self::Llm(_)
+                | Self::Graph(_)
+                | Self::Mcp(_)
+                | Self::Collect(_)
         )
     }
 
@@ -218,7 +229,13 @@ impl Program {
     /// Stops the program, gracefully at first.
     pub(crate) async fn stop(mut self, env: &Env) {
         match &mut self {
-            Self::Exec(_) | Self::Container(_) | Self::Inside(_) | Self::Llm(_) | Self::Graph(_) | Self::Mcp(_) => {}
+            Self::Exec(_)
+            | Self::Container(_)
+            | Self::Inside(_)
+            | Self::Llm(_)
+            | Self::Graph(_)
+            | Self::Mcp(_)
+            | Self::Collect(_) => {}
             Self::Warm(program) => program.stop(env).await,
             Self::Host(program) => program.stop(env).await,
         }
@@ -226,7 +243,13 @@ impl Program {
 
     fn tree(&self) -> Option<&Tree> {
         match self {
-            Self::Exec(_) | Self::Container(_) | Self::Inside(_) | Self::Llm(_) | Self::Graph(_) | Self::Mcp(_) => None,
+            Self::Exec(_)
+            | Self::Container(_)
+            | Self::Inside(_)
+            | Self::Llm(_)
+            | Self::Graph(_)
+            | Self::Mcp(_)
+            | Self::Collect(_) => None,
             Self::Warm(program) => Some(program.tree()),
             Self::Host(program) => Some(program.tree()),
         }
@@ -406,6 +429,9 @@ pub(crate) async fn start(work: &Arc<Work>, shared: &Shared, control: &mut Contr
     }
     if let Some(agent) = inside::InsideAgent::of(work, shared) {
         return Ok(Program::Inside(Box::new(agent)));
+    }
+    if let Some(agent) = collect::CollectAgent::of(work, shared) {
+        return Ok(Program::Collect(Box::new(agent)));
     }
     if contract.needs_container()
         && let Some(agent) = container::ContainerAgent::of(work, shared, control).await?

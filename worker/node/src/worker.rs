@@ -26,7 +26,7 @@ use crate::nodejs::NodeJs;
 use crate::packages::Packages;
 use crate::payloads::Transfers;
 use crate::prepared::PreparedWorker;
-use crate::provider::{Programs, Settings, Shared, preflight};
+use crate::provider::{Collection, Programs, Settings, Shared, preflight};
 use crate::pump::{self, Identity, Inbox, Parts, Pump};
 use crate::python::Python;
 use crate::tls::{self, JoinError};
@@ -171,6 +171,11 @@ impl Worker {
         let models = Client::trusting(env.clone(), trust.clone());
         let programs = Programs::new(env.clone(), Arc::clone(&supervisor), Arc::clone(&settings), &options.data_dir);
         let proxies = options.models.clone();
+        let collection = Collection {
+            trust: trust.clone(),
+            allowed: options.collect_allowed.clone().into(),
+            loaders: options.loaders.clone(),
+        };
         let network = Network::new(trust, move |name| proxies.proxy(name));
         let servers = Pool::new(env.clone(), Arc::new(programs), network);
         let shared = Shared {
@@ -183,6 +188,7 @@ impl Worker {
             models,
             local: Arc::new(local),
             servers,
+            collection: Arc::new(collection),
         };
         // Only warns, and nothing waits for it.
         drop(env.spawn("model preflight", preflight(shared.clone())));

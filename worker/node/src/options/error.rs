@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use atlas_pages::{BadExemption, BadLoader};
 use atlas_types::IdError;
 
 /// Why a configuration cannot be used.
@@ -33,6 +34,12 @@ pub enum ConfigurationError {
         /// The expected form.
         what: &'static str,
     },
+    /// A server whose pages may be read is not named so.
+    #[error("--collect-allow: {0}")]
+    Exemption(#[from] BadExemption),
+    /// A loader cannot be used.
+    #[error("--loader: {0}")]
+    Loader(#[from] BadLoader),
     /// The node's name cannot be used.
     #[error("\"{name}\" is not a valid node name")]
     Node {

@@ -9,7 +9,7 @@ use atlas_llm::local::LocalModels;
 use atlas_types::{Assignment, FencingToken, SecretText, StepKey, StreamEvent};
 use tokio::sync::mpsc;
 
-use super::Settings;
+use super::{Collection, Settings};
 use crate::attempt::{Asker, SlotEvent, SpawnCall, ToolCall};
 use crate::journal::{Journal, hashed};
 use crate::mailbox::{Answer, Mailbox};
@@ -35,6 +35,8 @@ pub(crate) struct Shared {
     pub(crate) local: Arc<dyn LocalModels>,
     /// Connections to MCP servers.
     pub(crate) servers: atlas_mcp::Pool,
+    /// Where sources of document bases may be.
+    pub(crate) collection: Arc<Collection>,
 }
 
 impl Shared {

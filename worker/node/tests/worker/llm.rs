@@ -2,10 +2,12 @@
 
 mod anthropic;
 pub(crate) mod confined;
+mod documents;
 mod graphs;
 mod judged;
 mod library;
 mod limited;
+mod local;
 mod loki_agent;
 mod mock;
 mod outages;

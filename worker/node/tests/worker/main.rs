@@ -1,5 +1,6 @@
 //! Tests the worker with a simulated controller: real streams, real processes.
 
+mod collect;
 mod container;
 mod durable;
 mod durable_python;
@@ -28,3 +29,4 @@ mod support;
 mod tenants;
 mod tools;
 mod tree;
+mod website;

@@ -63,6 +63,9 @@ impl Driver<'_, '_> {
         if self.work.agent.contract.provider.llm.probe == Some(true) {
             return self.probe().await;
         }
+        if self.work.agent.contract.provider.llm.documents == Some(true) {
+            return self.document_models().await;
+        }
         if self.work.agent.contract.provider.kind == ProviderKind::LokiAgent {
             let loki = LokiAgent::open(self.work, self.control, self.shared).await?;
             self.team = Some(loki.team(&self.work.assignment));

@@ -114,14 +114,31 @@ impl Fixed {
                 "there is no model \"{name}\"; add it: atlasctl model add. An agent.yaml beside the definition names it in model.others"
             )));
         };
-        if first.spec.purpose != purpose {
-            let word = if purpose == Purpose::Embedding { "embedding" } else { "reranker" };
-            return Err(Fault::NoModel(format!("the model \"{name}\" is for other work; its type must be {word}")));
-        }
+        has_purpose(name, first, purpose)?;
         if purpose == Purpose::Embedding {
             stored.truncate(1);
         }
         Self::resolved(agent, Wanted::Named(name), stored, shared)
+    }
+
+    /// The same for the own model of an agent that serves document bases, which its input names.
+    pub(in crate::provider) fn of_documents(
+        agent: &Agent,
+        (name, purpose): (&str, Purpose),
+        attachments: &Attachments,
+        shared: &Shared,
+    ) -> Result<Self, Fault> {
+        let own = agent.contract.model.name.as_deref().unwrap_or_default();
+        let mut stored = stored::for_name(attachments.models(), own, true)?;
+        stored.truncate(1);
+        let Some(first) = stored.first() else {
+            return Err(Fault::NoModel(format!(
+                "the namespace has no model \"{name}\"; add it: atlasctl model add {name}"
+            )));
+        };
+        has_purpose(name, first, purpose)?;
+        let one = Self::resolved(agent, Wanted::Named(name), stored, shared)?;
+        Ok(Self { searches: BTreeMap::from([(atlas_package::model_name(name), one.clone())]), ..one })
     }
 
     /// What is known of the vectors of a model that makes them.
@@ -215,6 +232,15 @@ impl Fixed {
         }
         serde_json::from_slice(json).map_err(unreadable)
     }
+}
+
+/// Refuses a model that is for other work.
+fn has_purpose(name: &str, model: &StoredModel, purpose: Purpose) -> Result<(), Fault> {
+    if model.spec.purpose == purpose {
+        return Ok(());
+    }
+    let word = if purpose == Purpose::Embedding { "embedding" } else { "reranker" };
+    Err(Fault::NoModel(format!("the model \"{name}\" is for other work; its type must be {word}")))
 }
 
 fn not_stored() -> CallError {

@@ -1,15 +1,17 @@
-//! Searches of an agent with a `config.yaml` by models. Each call is a step of the journal, in the order in which the first attempt made them.
+//! Models that search documents: for an agent with a `config.yaml`, and for document bases. Each call is a step of the journal, in the order in
+//! which the first attempt made them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use atlas_documents::VectorCache;
+use atlas_env::Env;
 use atlas_graph_run::{Embedder, SearchModels, search};
 use atlas_model::{Answer, CallError, CallErrorKind, Request};
 use atlas_package::model_name;
 use atlas_turn::record::AnswerOutcome as Recorded;
-use atlas_turn::{Failure, Key, Outage};
+use atlas_turn::{CountedUsage, Failure, Key, Outage, used};
 use atlas_types::{StepKey, StepKind, StepUsage};
 
 use super::drive::Driver;
@@ -26,7 +28,7 @@ impl Driver<'_, '_> {
         let Some(loki) = self.loki.as_ref().filter(|_| !fixed.searches.is_empty()) else { return Ok(None) };
         let (settings, message) = (loki.search_settings(), loki.message().to_owned());
         let (env, folder) = (self.shared.env.clone(), self.work.agent.directory.clone());
-        let mut searching = Searching { driver: self, fixed, opened: BTreeMap::new(), fault: None };
+        let mut searching = Searching::new(self, fixed);
         let found = search::search(&env, &folder, &settings, &message, &mut searching).await;
         if let Some(fault) = searching.fault {
             return Err(fault);
@@ -37,12 +39,34 @@ impl Driver<'_, '_> {
 }
 
 /// The models of one search.
-struct Searching<'s, 'a, 'c> {
+pub(super) struct Searching<'s, 'a, 'c> {
     driver: &'s mut Driver<'a, 'c>,
     fixed: &'s Fixed,
-    opened: BTreeMap<String, Models>,
+    pub(super) opened: BTreeMap<String, Models>,
+    /// What the answers used, also the recorded ones.
+    pub(super) used: Used,
     /// Why the job ends.
-    fault: Option<Fault>,
+    pub(super) fault: Option<Fault>,
+}
+
+/// What answers used.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Used {
+    pub(super) input: u64,
+    pub(super) output: u64,
+    /// Whether a part of it is an estimate.
+    pub(super) estimated: bool,
+}
+
+impl<'s, 'a, 'c> Searching<'s, 'a, 'c> {
+    /// The models of [`Fixed::searches`].
+    pub(super) fn new(driver: &'s mut Driver<'a, 'c>, fixed: &'s Fixed) -> Self {
+        Self { driver, fixed, opened: BTreeMap::new(), used: Used::default(), fault: None }
+    }
+
+    pub(super) fn env(&self) -> Env {
+        self.driver.shared.env.clone()
+    }
 }
 
 #[async_trait]
@@ -114,6 +138,10 @@ impl Searching<'_, '_, '_> {
                 let read = serde_json::from_slice(&outcome);
                 let Recorded { answer, .. } =
                     read.map_err(|error| Fault::internal(format!("step {number} is not readable: {error}")))?;
+                let CountedUsage { usage, estimated } = used(&fixed.settings, || request, &answer);
+                self.used.input = self.used.input.saturating_add(usage.input);
+                self.used.output = self.used.output.saturating_add(usage.output);
+                self.used.estimated |= estimated;
                 Ok(answer)
             }
             Err(CallFault::Call(error)) => Err(call_fault(CallError {

@@ -90,3 +90,26 @@ async fn a_document_is_the_same_in_each_attempt() {
     assert_eq!(scene.kinds(), [StepKind::Start, StepKind::Effect]);
     scene.shutdown().await;
 }
+
+#[tokio::test]
+async fn a_script_searches_documents_once() {
+    let script = r#"
+cat > /dev/null
+ask='{"kind":"tool","name":"search_documents","tool":"atlas.documents.search","input":{"base":"handbook","query":"door"},"args":["door"]}'
+echo "$ask" > /dev/fd/$ATLAS_STEP_OUT
+read -r answer < /dev/fd/$ATLAS_STEP_IN
+echo "$answer"
+"#;
+    let mut scene = Scene::set(&shell(script, "  durable: true\n  requires: {documents: [handbook]}\n")).await;
+    answers(&mut scene, &[r#"{"hits": [{"source": "door.md", "text": "A blue door."}]}"#, r#"{"hits": []}"#]);
+    for attempt in [1, 2] {
+        let assignment = scene.attempt(attempt);
+        let output = scene.run(&assignment).await.output(&scene.controller);
+        let answer: Value = serde_json::from_str(&output).expect("JSON");
+        let hits = json!([{"source": "door.md", "text": "A blue door."}]);
+        assert_eq!(answer["value"]["data"]["hits"], hits, "attempt {attempt}: {output}");
+    }
+    assert_eq!(tools(&scene), ["atlas.documents.search"], "the second attempt reads the record");
+    assert_eq!(scene.asked[0]["arguments"], json!({"base": "handbook", "query": "door"}));
+    scene.shutdown().await;
+}

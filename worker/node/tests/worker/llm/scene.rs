@@ -8,7 +8,7 @@ use atlas_types::{
     ToolEnd, ToolRequest,
 };
 use atlas_wire::session::{ToLeader, ToWorker};
-use atlas_worker::ModelEnvironment;
+use atlas_worker::{ModelEnvironment, Options};
 use serde_json::Value;
 
 use crate::support::{Agent, Controller, End, Node, Session};
@@ -41,9 +41,14 @@ pub(super) fn contract(provider: &str, more: &str) -> String {
 impl Scene {
     /// A worker whose environment has these variables.
     pub(super) async fn set(files: &[(&str, &str)], variables: &[(&'static str, String)]) -> Self {
-        let mut controller = Controller::start().await;
         let models = ModelEnvironment::new(variables.iter().cloned());
-        let node = Node::start_with(&controller, |options| options.models = models).await;
+        Self::set_with(files, |options| options.models = models).await
+    }
+
+    /// A worker with other options.
+    pub(super) async fn set_with(files: &[(&str, &str)], change: impl FnOnce(&mut Options)) -> Self {
+        let mut controller = Controller::start().await;
+        let node = Node::start_with(&controller, change).await;
         let session = controller.welcomed(Vec::new()).await;
         let agent = controller.publish(files);
         let (asked, keys, reserved) = (Vec::new(), Vec::new(), Vec::new());
