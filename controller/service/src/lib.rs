@@ -7,6 +7,10 @@
 
 mod agent_health;
 mod agents;
+mod base_search;
+mod base_vectors;
+mod collect;
+mod document_models;
 mod externals;
 mod follow;
 mod ids;

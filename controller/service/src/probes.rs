@@ -1,11 +1,12 @@
-//! The agents of the cluster that ask MCP servers and models. Their jobs are the cluster's, so only the packages that this program
+//! The agents of the cluster that ask MCP servers and models, and that call models for document bases. Only the packages that this program
 //! contains are run, whatever a namespace has under their names.
 
 use std::sync::LazyLock;
 
 use atlas_mcp_spec::CHECK_CONTRACT;
-use atlas_model::PROBE_CONTRACT;
+use atlas_model::{DOCUMENTS_CONTRACT, PROBE_CONTRACT};
 use atlas_package::PackFile;
+use atlas_pages::COLLECT_CONTRACT;
 use atlas_state::State;
 use atlas_types::{AgentName, Digest, Job, Namespace, Version};
 use bytes::Bytes;
@@ -17,6 +18,10 @@ use crate::{Error, Submission};
 static CHECK: LazyLock<Option<OwnAgent>> = LazyLock::new(|| OwnAgent::read(CHECK_CONTRACT));
 /// The agent that asks a model.
 static PROBE: LazyLock<Option<OwnAgent>> = LazyLock::new(|| OwnAgent::read(PROBE_CONTRACT));
+/// The agent that calls models for document bases.
+static DOCUMENTS: LazyLock<Option<OwnAgent>> = LazyLock::new(|| OwnAgent::read(DOCUMENTS_CONTRACT));
+/// The agent that reads sources of document bases.
+static COLLECTOR: LazyLock<Option<OwnAgent>> = LazyLock::new(|| OwnAgent::read(COLLECT_CONTRACT));
 
 /// An agent that is part of this program.
 #[derive(Debug)]
@@ -81,6 +86,16 @@ pub(crate) fn probe() -> Result<&'static OwnAgent, Error> {
     PROBE.as_ref().ok_or(Error::Internal)
 }
 
+/// The agent that calls models for document bases.
+pub(crate) fn documents() -> Result<&'static OwnAgent, Error> {
+    DOCUMENTS.as_ref().ok_or(Error::Internal)
+}
+
+/// The agent that reads sources of document bases.
+pub(crate) fn collector() -> Result<&'static OwnAgent, Error> {
+    COLLECTOR.as_ref().ok_or(Error::Internal)
+}
+
 #[cfg(test)]
 mod tests {
     use atlas_identity::is_named_so;
@@ -91,7 +106,7 @@ mod tests {
     /// Namespaces keep the package of a version for good: a changed contract needs a new version.
     #[test]
     fn a_changed_agent_has_a_new_version() {
-        let told = [check(), probe()].map(|own| {
+        let told = [check(), probe(), documents(), collector()].map(|own| {
             let OwnAgent { name, version, digest, .. } = own.expect("a package");
             assert!(is_named_so(name));
             format!("{name} {version} {digest}\n")
@@ -99,6 +114,8 @@ mod tests {
         expect![[r#"
             mcp-check 1.0.0 sha256:5c56f343530d4d48432ad1ac54de626d3faef65375dac95642103072d244d68f
             model-probe 1.0.0 sha256:413eac6319ee5731b1a92c6c3e7b5d31c05a5de7e9b264bc61441cf43230f14c
+            document-models 1.0.0 sha256:fdbf6460ab4fbade19bd9e3b1d30e19a820409e22d722ff0ace1c0e7f28f7f4a
+            document-collector 1.0.0 sha256:5b10c385829f3ec14457778520de4956cf29dbf8df40824b300f3f74738501e8
         "#]]
         .assert_eq(&told.concat());
     }

@@ -26,7 +26,7 @@ use atlas_vault::Vault;
 use bytes::Bytes;
 
 use crate::externals::Externals;
-use crate::kept::{ChainOrchestrators, Deliveries, Needs};
+use crate::kept::{ChainOrchestrators, Deliveries, Needs, QuestionVectors};
 use crate::series::Series;
 use crate::{Caller, Consistency, Error};
 
@@ -57,6 +57,8 @@ pub(crate) struct Shared {
     pub(crate) conversations: Conversations,
     pub(crate) library: Library,
     pub(crate) bases: Bases,
+    /// Questions to document bases.
+    pub(crate) questions: QuestionVectors,
     /// Calls of webhooks that reached this controller.
     pub(crate) deliveries: Deliveries,
 }

@@ -73,7 +73,7 @@ impl Service {
     }
 
     /// Waits for a submitted job, like [`Self::wait`].
-    async fn wait_for(
+    pub(crate) async fn wait_for(
         &self,
         caller: &Caller,
         SubmittedJob { id, waiter }: SubmittedJob,
@@ -103,6 +103,13 @@ pub struct SubmittedJob {
     pub id: JobId,
     /// Registered before the job could end, so that nobody has to look whether it has. None for a job that may have ended.
     waiter: Option<Waiter>,
+}
+
+impl SubmittedJob {
+    /// Whether an earlier request with the same idempotency key made it.
+    pub(crate) fn is_earlier(&self) -> bool {
+        self.waiter.is_none()
+    }
 }
 
 impl From<JobId> for SubmittedJob {

@@ -8,7 +8,7 @@ use atlas_platform::model_health;
 use futures::future::BoxFuture;
 
 use crate::service::Shared;
-use crate::{Service, follow, model_probe, needs, orchestrators, runs, triggers};
+use crate::{Service, base_vectors, collect, follow, model_probe, needs, orchestrators, runs, triggers};
 
 /// The tasks of a service. Dropping this value ends them.
 pub struct Followers(Vec<Task<()>>);
@@ -34,6 +34,8 @@ impl Followers {
             env.spawn_vital("acknowledge-history", atlas_upkeep::acknowledge(shared.desk.clone())),
             env.spawn_restarting("watch-models", again(&shared.desk, model_health::follow)),
             env.spawn_restarting("probe-models", again(shared, model_probe::probe)),
+            env.spawn_restarting("build-bases", again(shared, base_vectors::build)),
+            env.spawn_restarting("collect-sources", again(shared, collect::collect)),
             env.spawn_restarting("watch-servers", again(shared, needs::watch)),
             env.spawn_restarting("forget-credentials", again(&shared.jobs, atlas_jobs::sweep)),
             env.spawn_restarting("expire-conversations", expire_conversations(shared)),

@@ -1,9 +1,12 @@
 //! Tests services whose histories and artifacts differ at first and are then synchronised.
 
 mod artifacts;
+mod base_readers;
 mod bases;
 mod bounds;
+mod collect;
 mod conversations;
+mod document_models;
 mod enrollment;
 mod inbound;
 mod library;

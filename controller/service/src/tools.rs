@@ -2,6 +2,7 @@
 //! agent's own job, and translates to functions that the doors use as well. Clients of the MCP server that is compatible with Atlas for
 //! Python call the same tools as themselves (`outside.rs`).
 
+mod collected;
 mod documents;
 mod exec;
 pub(crate) mod library;
@@ -101,12 +102,20 @@ impl Service {
         let team = request.tool.strip_prefix(TEAM);
         let documents = documents::is_one(call.tool);
         let shared = library::is_one(call.tool);
-        if team.is_none() && !shared && !documents && call.tool != ToolRequest::QUESTION && !permits(&contract, &call) {
+        let collected = collected::is_one(call.tool);
+        if team.is_none()
+            && !shared
+            && !documents
+            && !collected
+            && call.tool != ToolRequest::QUESTION
+            && !permits(&contract, &call)
+        {
             let tool = call.tool;
             return refused(&undeclared(tool));
         }
         let result = match team {
             Some(what) => self.team(&call, job, request.key, what).await,
+            None if collected => self.tool_collected(&call, job).await,
             None if documents => self.tool_documents(&call, &contract).await,
             None if shared => self.tool_library(&call, job, request.key, &contract).await,
             None if user::is_one(call.tool) => self.tool_user(&call, job, request.key, &contract).await,

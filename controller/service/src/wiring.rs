@@ -25,7 +25,7 @@ use atlas_vault::{Keys, Vault};
 use futures::future::BoxFuture;
 
 use crate::externals::Externals;
-use crate::kept::{ChainOrchestrators, Deliveries, Needs};
+use crate::kept::{ChainOrchestrators, Deliveries, Needs, QuestionVectors};
 use crate::series::{AGENTS_MAX, Series};
 use crate::service::{Service, Shared};
 use crate::{Caller, Error, Limits, runs};
@@ -138,6 +138,7 @@ impl Service {
                 conversations,
                 library,
                 bases,
+                questions: QuestionVectors::default(),
                 deliveries: Deliveries::default(),
             }
         });

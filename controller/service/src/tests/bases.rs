@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 
-use atlas_api::types::{BaseChange, BaseDraft, DocumentDraft, DocumentQuery, FoundDocuments};
+use atlas_api::types::{BaseChange, BaseDraft, BaseRebuild, DocumentDraft, DocumentQuery, FoundDocuments};
 use atlas_types::Digest;
 use expect_test::{Expect, expect};
 use futures::future::join_all;
@@ -35,7 +35,7 @@ impl Node {
 
     async fn finds(&self, query: &str) -> FoundDocuments {
         let query = DocumentQuery { query: query.to_owned(), top_k: Some(100), ..DocumentQuery::default() };
-        let found = self.service.bases().search(&caller(), NAME, query, Consistency::Linearizable).await;
+        let found = self.service.search_documents(&caller(), NAME, query, Consistency::Linearizable).await;
         found.expect("searched")
     }
 
@@ -92,7 +92,7 @@ async fn many_changes_at_once_are_all_there_and_segments_stay_few() {
         node.adds(again).await;
     }
     assert_eq!((node.sources("round2").await.len(), node.sources("round3").await.len()), (0, 100));
-    let rebuilt = node.service.bases().rebuild(&caller(), NAME, false).await.expect("rebuilt");
+    let rebuilt = node.service.bases().rebuild(&caller(), NAME, &BaseRebuild::default()).await.expect("rebuilt");
     assert_eq!((rebuilt.documents, rebuilt.segments, rebuilt.lost), (180, 1, 0));
     let bytes = fs::read(net.path(1, node.segments().await[0])).expect("a segment");
     assert!(!String::from_utf8_lossy(&bytes).contains("round2"), "what was removed is no longer kept");
@@ -109,7 +109,7 @@ async fn filters_and_settings_count() {
     let bases = node.service.bases();
     let search = async |query: DocumentQuery| {
         let query = DocumentQuery { query: "tea".to_owned(), ..query };
-        let found = bases.search(&caller(), NAME, query, Consistency::Linearizable).await.expect("searched");
+        let found = bases.search(&caller(), NAME, query, None, Consistency::Linearizable).await.expect("searched");
         found.hits.into_iter().map(|hit| hit.source).collect::<Vec<_>>()
     };
     let ops = DocumentQuery { metadata: team("ops"), ..DocumentQuery::default() };
@@ -155,9 +155,12 @@ async fn a_damaged_segment_is_said_and_can_be_left_out() {
     assert!(lost.reason.ends_with("is damaged"), "{}", lost.reason);
 
     let bases = node.service.bases();
-    let refused = bases.rebuild(&caller(), NAME, false).await.expect_err("documents would be lost");
+    let refused = bases.rebuild(&caller(), NAME, &BaseRebuild::default()).await.expect_err("documents would be lost");
     assert!(matches!(refused, Error::SegmentUnreadable(_)), "{refused}");
-    let rebuilt = bases.rebuild(&caller(), NAME, true).await.expect("rebuilt");
+    let rebuilt = bases
+        .rebuild(&caller(), NAME, &BaseRebuild { drop_unreadable: true, ..BaseRebuild::default() })
+        .await
+        .expect("rebuilt");
     assert_eq!((rebuilt.documents, rebuilt.lost), (1, 1));
     assert!(node.finds("tide").await.unreadable.is_empty());
     assert_eq!(node.adds(vec![draft("old.md", "a tide of words")]).await, "old.md added");

@@ -5,9 +5,13 @@ use atlas_registry::KnownContract;
 use serde_json::{Map, Value, json};
 
 use super::{Call, NoResult};
-use crate::{Consistency, Error, Service};
+use crate::{Consistency, Error, Service, probes};
 
 const SEARCH: &str = "atlas.documents.search";
+/// The texts of chunks, for the agent of the cluster that calls models for bases.
+const TEXTS: &str = "atlas.documents.texts";
+/// Most bytes of the texts of one answer. As JSON they may be a few times as long.
+const TEXTS_BYTES_MAX: usize = 160 << 10;
 
 /// Whether it is a tool for document bases.
 pub(super) fn is_one(tool: &str) -> bool {
@@ -17,8 +21,12 @@ pub(super) fn is_one(tool: &str) -> bool {
 impl Service {
     /// Carries out a call of a job.
     pub(super) async fn tool_documents(&self, call: &Call<'_>, contract: &KnownContract) -> Result<Value, NoResult> {
-        if call.tool != SEARCH {
-            return Err(NoResult::Refused(format!("Unknown tool: {}", call.tool)));
+        match call.tool {
+            SEARCH => {}
+            TEXTS if call.from.as_ref().is_some_and(|from| probes::documents().is_ok_and(|own| own.runs(from.job))) => {
+                return self.chunk_texts(call).await;
+            }
+            tool => return Err(NoResult::Refused(format!("Unknown tool: {tool}"))),
         }
         let named = contract.value.pointer("/requires/documents").and_then(Value::as_array);
         let base = call.text("base");
@@ -29,15 +37,27 @@ impl Service {
             )));
         }
         let query = read(&call.arguments)?;
-        let found = self.bases().search(&call.caller, base, query, Consistency::Linearizable).await?;
+        let found = self.search_documents(&call.caller, base, query, Consistency::Linearizable).await;
+        // The agent decides whether it asks again: the worker would ask for ever.
+        let found = found.map_err(|error| match error {
+            Error::ModelFailed { .. } => NoResult::Refused(error.to_string()),
+            error => NoResult::Error(error),
+        })?;
         // An agent would take what it gets for all there is.
         if let Some(lost) = found.unreadable.first() {
             return Err(NoResult::Refused(format!(
-                "the document base \"{base}\" cannot be searched as a whole: {} documents of segment {} cannot be read: {}",
-                lost.documents, lost.segment, lost.reason
+                "the document base \"{base}\" cannot be searched as a whole: documents of segment {} cannot be read: {}",
+                lost.segment, lost.reason
             )));
         }
         Ok(json!({"hits": found.hits}))
+    }
+
+    async fn chunk_texts(&self, call: &Call<'_>) -> Result<Value, NoResult> {
+        let keys = call.arguments.get("chunks").and_then(Value::as_array).into_iter().flatten();
+        let keys: Vec<String> = keys.filter_map(Value::as_str).map(str::to_owned).collect();
+        let texts = self.bases().chunk_texts(&call.caller, call.text("base"), keys, TEXTS_BYTES_MAX).await?;
+        Ok(json!({ "texts": texts }))
     }
 }
 

@@ -1,0 +1,306 @@
+//! The leader makes vectors of the chunks of document bases that have none, by jobs of the cluster's own agent. What is stored decides what is
+//! left to do, and a job is known by the texts that it is about: another leader goes on where this one stopped, and no finished call of a
+//! model is made twice.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use atlas_artifacts::digest_of;
+use atlas_bases::{Missing, NewVectors};
+use atlas_desk::on_behalf;
+use atlas_env::chain;
+use atlas_raft::Leadership;
+use atlas_types::{Event, EventRecord, EventSeq, ObjectKey, ObjectKind};
+use futures::stream::FuturesUnordered;
+use futures::{StreamExt, future, stream};
+use tokio::sync::broadcast::error::RecvError;
+
+use crate::document_models::{Chunks, EmbedAsk, Embedded};
+use crate::needs::UNASKED;
+use crate::service::Shared;
+use crate::{Caller, Error, Service};
+
+/// Most bases at the same time, and most jobs of one.
+const BASES_MAX: usize = 4;
+const JOBS_MAX: usize = 4;
+/// Most texts of one job, and most bytes of them.
+const TEXTS_MAX: usize = 256;
+const TEXT_BYTES_MAX: usize = 512 << 10;
+/// How long one job may take: it may have to wait for a worker.
+const JOB_WAIT: Duration = Duration::from_secs(600);
+/// Vectors are kept when there are so many bytes of them, or after this time.
+const KEEP_BYTES: usize = 4 << 20;
+const KEEP_EVERY: Duration = Duration::from_secs(2);
+/// After a failure a base is tried again, later each time.
+const AGAIN: (Duration, Duration) = (Duration::from_secs(5), Duration::from_secs(300));
+
+/// What one leader knows of a base.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+struct Known {
+    /// The object and its revision when it was last looked at; none if it has to be looked at.
+    seen: Option<(EventSeq, EventSeq)>,
+    running: bool,
+    failures: u32,
+    /// When it is tried again after a failure.
+    again_at: Option<Duration>,
+}
+
+impl Known {
+    /// Whether there may be something to do.
+    fn is_due(&self, version: (EventSeq, EventSeq), now: Duration) -> bool {
+        !self.running && (self.seen != Some(version) || self.again_at.is_some_and(|at| at <= now))
+    }
+
+    /// Notes how a look ended. A failure is written in the object, which is no reason to look again.
+    fn ended(&mut self, failed: bool, version: Option<(EventSeq, EventSeq)>, now: Duration) {
+        self.running = false;
+        if failed {
+            self.seen = version;
+        }
+        self.failures = if failed { self.failures.saturating_add(1) } else { 0 };
+        let (first, most) = AGAIN;
+        let pause = first.saturating_mul(1 << self.failures.saturating_sub(1).min(10)).min(most);
+        self.again_at = failed.then_some(now + pause);
+    }
+}
+
+/// Makes vectors while this member leads.
+pub(crate) async fn build(shared: Arc<Shared>) {
+    let mut leadership = shared.handle.leadership();
+    let leads = |leadership: &Leadership| matches!(leadership, Leadership::Leader { .. });
+    while leadership.wait_for(leads).await.is_ok() {
+        let service = Service { shared: Arc::clone(&shared) };
+        tokio::select! {
+            biased;
+            ended = leadership.wait_for(|now| !leads(now)) => if ended.is_err() {
+                return;
+            },
+            () = lead(&service) => return,
+        }
+    }
+}
+
+/// Completes when the log ends.
+async fn lead(service: &Service) {
+    let (handle, clock) = (&service.shared.handle, &service.shared.env.clock);
+    let mut batches = handle.subscribe_to(|batch| batch.events.iter().any(is_of_base));
+    let mut known = BTreeMap::<ObjectKey, Known>::new();
+    let mut running = FuturesUnordered::new();
+    loop {
+        for (key, version) in due(&service.shared, &mut known, running.len()) {
+            let base = known.entry(key.clone()).or_default();
+            (base.seen, base.running) = (Some(version), true);
+            running.push(one(service, key));
+        }
+        let now = clock.monotonic();
+        let next = known.values().filter(|base| !base.running).filter_map(|base| base.again_at).min();
+        let again = async {
+            match next {
+                Some(at) => clock.sleep(at.saturating_sub(now)).await,
+                None => future::pending().await,
+            }
+        };
+        tokio::select! {
+            biased;
+            Some((key, failed)) = running.next() => if let Some(base) = known.get_mut(&key) {
+                let object = handle.applied().object(&key).cloned();
+                base.ended(failed, object.map(|object| (object.uid, object.revision)), clock.monotonic());
+            },
+            batch = batches.recv() => if matches!(batch, Err(RecvError::Closed)) {
+                return;
+            },
+            () = again, if running.len() < BASES_MAX => {}
+        }
+    }
+}
+
+fn is_of_base(event: &EventRecord) -> bool {
+    matches!(&event.event, Event::ObjectPut { object, .. } if object.key.kind.as_str() == "base")
+}
+
+/// The bases to look at now, with their versions.
+fn due(
+    shared: &Shared,
+    known: &mut BTreeMap<ObjectKey, Known>,
+    running: usize,
+) -> Vec<(ObjectKey, (EventSeq, EventSeq))> {
+    let Ok(kind) = ObjectKind::new("base") else { return Vec::new() };
+    let (state, now) = (shared.handle.applied(), shared.env.clock.monotonic());
+    known.retain(|key, base| base.running || state.object(key).is_some());
+    let is_due = |key: &ObjectKey, version| known.get(key).copied().unwrap_or_default().is_due(version, now);
+    let bases = state.objects_of_kind(&kind).map(|object| (object.key.clone(), (object.uid, object.revision)));
+    bases.filter(|(key, version)| is_due(key, *version)).take(BASES_MAX.saturating_sub(running)).collect()
+}
+
+/// Makes the vectors of one base. The answer is whether that failed.
+async fn one(service: &Service, key: ObjectKey) -> (ObjectKey, bool) {
+    let caller = on_behalf::cluster_in(key.namespace.clone());
+    let ended = all(service, &caller, key.name.as_str()).await;
+    if let Err(error) = &ended {
+        tracing::debug!(error = error as &dyn std::error::Error, base = %key.name, "could not make vectors of a document base");
+    }
+    // A base that was deleted has nothing left to do.
+    let failed = ended.is_err_and(|error| !matches!(error, Error::UnknownObject(_)));
+    (key, failed)
+}
+
+async fn all(service: &Service, caller: &Caller, name: &str) -> Result<(), Error> {
+    let mut before = String::new();
+    loop {
+        let Some(missing) = service.bases().missing_vectors(caller, name).await? else { return Ok(()) };
+        let nothing = NewVectors { left: missing.len(), ..NewVectors::default() };
+        if missing.is_empty() || missing.of != before {
+            service.bases().add_vectors(caller, name, &missing, &nothing).await?;
+        }
+        if missing.is_empty() {
+            return Ok(());
+        }
+        before.clone_from(&missing.of);
+        if let Err(error) = made(service, caller, name, &missing).await {
+            let Some(now) = service.bases().missing_vectors(caller, name).await? else { return Ok(()) };
+            if now.of != missing.of {
+                // A chunk may be gone that a job was about.
+                continue;
+            }
+            let left = now.len();
+            let failed = NewVectors { error: told(&error), left, ..NewVectors::default() };
+            service.bases().add_vectors(caller, name, &missing, &failed).await?;
+            return Err(error);
+        }
+    }
+}
+
+/// Makes and keeps vectors of all texts that have none.
+async fn made(service: &Service, caller: &Caller, name: &str, missing: &Missing) -> Result<(), Error> {
+    let clock = &service.shared.env.clock;
+    let asked = batches(missing).into_iter().map(|places| ask(service, caller, (name, missing), places));
+    let mut asked = stream::iter(asked).buffered(JOBS_MAX);
+    let (mut left, mut kept_at) = (missing.len(), clock.monotonic());
+    let mut new = NewVectors::default();
+    while let Some(answer) = asked.next().await {
+        let failed = match answer {
+            Ok((places, embedded)) => {
+                left = left.saturating_sub(places.len());
+                join(&mut new, places, embedded).err()
+            }
+            Err(error) => Some(error),
+        };
+        let bytes = new.vectors.as_ref().map_or(0, |vectors| vectors.len() * vectors.dimension());
+        if failed.is_some() || bytes >= KEEP_BYTES || clock.monotonic() >= kept_at + KEEP_EVERY {
+            keep(service, caller, name, (missing, left), &mut new).await?;
+            kept_at = clock.monotonic();
+        }
+        if let Some(error) = failed {
+            return Err(error);
+        }
+    }
+    keep(service, caller, name, (missing, left), &mut new).await
+}
+
+async fn keep(
+    service: &Service,
+    caller: &Caller,
+    name: &str,
+    (missing, left): (&Missing, usize),
+    new: &mut NewVectors,
+) -> Result<(), Error> {
+    if new.vectors.is_none() {
+        return Ok(());
+    }
+    let new = NewVectors { left, ..std::mem::take(new) };
+    service.bases().add_vectors(caller, name, missing, &new).await
+}
+
+/// Adds the answer of a job to those that are not kept yet.
+fn join(new: &mut NewVectors, places: Vec<usize>, embedded: Embedded) -> Result<(), Error> {
+    match &mut new.vectors {
+        Some(vectors) => {
+            if new.model != embedded.model {
+                return Err(Error::VectorsDiffer("the model for vectors was changed while it was asked".to_owned()));
+            }
+            let joined = Arc::make_mut(vectors).append_rows(&embedded.vectors);
+            joined.map_err(|error| Error::VectorsDiffer(error.to_string()))?;
+        }
+        None => (new.model, new.vectors) = (embedded.model, Some(embedded.vectors)),
+    }
+    new.places.extend(places);
+    Ok(())
+}
+
+/// Asks for the vectors of some texts. The same texts are the same job.
+async fn ask(
+    service: &Service,
+    caller: &Caller,
+    (name, missing): (&str, &Missing),
+    places: Vec<usize>,
+) -> Result<(Vec<usize>, Embedded), Error> {
+    let keys: Vec<String> = places.iter().filter_map(|place| missing.chunk_key(*place)).collect();
+    let told = serde_json::json!([missing.uid.0, missing.embedding, missing.model, keys]).to_string();
+    let ask = EmbedAsk {
+        model: missing.embedding.clone(),
+        chunks: Chunks { base: name.to_owned(), keys },
+        priority: UNASKED,
+        wait: JOB_WAIT,
+        request_id: Some(format!("vectors-{}", digest_of(told.as_bytes()).hex())),
+    };
+    Ok((places, service.embed(caller, ask).await?))
+}
+
+/// The places of texts in jobs, in order.
+fn batches(missing: &Missing) -> Vec<Vec<usize>> {
+    let sizes = (0..missing.len()).map(|place| missing.text(place).map_or(0, str::len));
+    cut(sizes)
+}
+
+fn cut(sizes: impl Iterator<Item = usize>) -> Vec<Vec<usize>> {
+    let (mut batches, mut bytes) = (Vec::<Vec<usize>>::new(), 0);
+    for (place, size) in sizes.enumerate() {
+        match batches.last_mut().filter(|batch| batch.len() < TEXTS_MAX && bytes + size <= TEXT_BYTES_MAX) {
+            Some(batch) => batch.push(place),
+            None => {
+                batches.push(vec![place]);
+                bytes = 0;
+            }
+        }
+        bytes += size;
+    }
+    batches
+}
+
+/// What an object says about a failure.
+fn told(error: &Error) -> String {
+    chain(error).chars().take(500).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_are_cut_into_jobs() {
+        let count = |sizes: Vec<usize>| cut(sizes.into_iter()).iter().map(Vec::len).collect::<Vec<_>>();
+        assert_eq!(count(vec![1; 2 * TEXTS_MAX + 1]), [TEXTS_MAX, TEXTS_MAX, 1]);
+        assert_eq!(count(vec![TEXT_BYTES_MAX / 2; 3]), [2, 1]);
+        assert_eq!(count(vec![2 * TEXT_BYTES_MAX, 1]), [1, 1]);
+        assert!(count(Vec::new()).is_empty());
+    }
+
+    #[test]
+    fn a_base_is_looked_at_when_it_changes_and_after_failures() {
+        let (first, second) = ((EventSeq(1), EventSeq(1)), (EventSeq(1), EventSeq(2)));
+        let now = Duration::from_secs(100);
+        let mut base = Known::default();
+        assert!(base.is_due(first, now));
+        (base.seen, base.running) = (Some(first), true);
+        assert!(!base.is_due(second, now));
+        base.ended(false, Some(second), now);
+        assert!(!base.is_due(first, now) && base.is_due(second, now));
+        base.ended(true, Some(second), now);
+        assert!(!base.is_due(second, now) && base.is_due(second, now + AGAIN.0) && base.is_due(first, now));
+        for _ in 0..50 {
+            base.ended(true, Some(first), now);
+        }
+        assert!(base.is_due(first, now + AGAIN.1));
+    }
+}
