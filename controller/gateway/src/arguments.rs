@@ -60,6 +60,20 @@ pub(crate) struct DocsSearch {
     pub(crate) limit: Option<usize>,
 }
 
+/// `search_documents`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct SearchDocuments {
+    pub(crate) base: String,
+    pub(crate) query: String,
+    #[serde(default)]
+    pub(crate) top_k: Option<u64>,
+    #[serde(default)]
+    pub(crate) source: String,
+    #[serde(default)]
+    pub(crate) metadata: JsonObject,
+}
+
 /// `job_answer`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -84,6 +84,7 @@ impl Call<'_> {
             ToolName::JobCancel => self.cancel(arguments).await,
             ToolName::ChainRun => self.run_chain(arguments).await,
             ToolName::DocsSearch => self.search_docs(arguments).await,
+            ToolName::SearchDocuments => self.search_documents(arguments).await,
         };
         Ok(result.unwrap_or_else(failed).into())
     }

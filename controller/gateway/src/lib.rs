@@ -6,6 +6,7 @@
 
 mod agent;
 mod arguments;
+mod bases;
 mod bearer;
 mod body;
 mod call;

@@ -1,4 +1,4 @@
-//! Resources: outputs of jobs that are too large for a result, and pages of the documentation.
+//! Resources: outputs of jobs that are too large for a result, pages of the documentation, and document bases.
 
 use atlas_api::catalogue;
 use atlas_service::{Caller, Consistency, Service, View};
@@ -6,6 +6,7 @@ use rmcp::ErrorData;
 use rmcp::model::{ReadResourceResult, Resource, ResourceContents, ResourceTemplate};
 use serde_json::{Value, json};
 
+use crate::bases::{self, Address};
 use crate::view::error_text;
 
 /// The media type of pages.
@@ -31,7 +32,7 @@ pub(crate) fn pages() -> Vec<Resource> {
     PAGES.iter().map(page).collect()
 }
 
-/// The templates of outputs and of the pages of errors.
+/// The templates of outputs, of the pages of errors, and of documents.
 pub(crate) fn templates() -> Vec<ResourceTemplate> {
     let output = ResourceTemplate::new("atlas://jobs/{job_id}/output", "job output")
         .with_description("The whole output of a job, as JSON.")
@@ -39,7 +40,7 @@ pub(crate) fn templates() -> Vec<ResourceTemplate> {
     let error = ResourceTemplate::new("atlas://errors/{code}", "error")
         .with_description("Cause of an error code, such as E1102, and what to try.")
         .with_mime_type(MARKDOWN);
-    vec![output, error]
+    vec![output, error, bases::template()]
 }
 
 /// The text of a page.
@@ -58,6 +59,10 @@ pub(crate) async fn read(service: &Service, caller: &Caller, uri: &str) -> Resul
     }
     let asked: String = uri.chars().take(URI_MAX).collect();
     let unknown = |text: String| ErrorData::resource_not_found(text, Some(json!({ "uri": asked })));
+    if let Some(address) = Address::read(uri) {
+        let (text, media_type) = bases::read(service, caller, &address).await.map_err(unknown)?;
+        return Ok(ReadResourceResult::new(vec![ResourceContents::text(text, uri).with_mime_type(media_type)]));
+    }
     let job = uri.strip_prefix("atlas://jobs/").and_then(|rest| rest.strip_suffix("/output"));
     let job = job.ok_or_else(|| unknown(format!("no resource {asked}")))?;
     let id = service.job_id(caller, job).await.map_err(|error| unknown(error_text(&error)))?;

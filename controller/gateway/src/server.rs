@@ -17,6 +17,7 @@ use rmcp::service::{NotificationContext, RequestContext, SubscriptionContext};
 use rmcp::transport::streamable_http_server::session::SessionRestoreMarker;
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 
+use crate::bases::Address;
 use crate::call::{Call, Resumed, definition};
 use crate::door::GatewayOptions;
 use crate::lists::Lists;
@@ -24,7 +25,7 @@ use crate::owners::OwnSession;
 use crate::tools::{self, ToolName};
 use crate::verbs::Method;
 use crate::view::{error_text, refusal};
-use crate::{page, pins, questions, resources, task};
+use crate::{bases, page, pins, questions, resources, task};
 
 /// The protocol's versions that are served.
 pub(crate) const VERSIONS: &[ProtocolVersion] = &[
@@ -35,7 +36,7 @@ pub(crate) const VERSIONS: &[ProtocolVersion] = &[
 ];
 
 const INSTRUCTIONS: &str = "Atlas runs agents as typed functions. Find one with agents_search, read its schemas with \
-    agent_describe, run it with agent_run. A long run answers with a job_id: call job_wait.";
+    agent_describe, run it with agent_run. A long run answers with a job_id: call job_wait. search_documents searches document bases.";
 
 /// The caller, which the door put into the HTTP request, with the trace of the message.
 pub(crate) fn caller(context: &RequestContext<RoleServer>) -> Result<Caller, ErrorData> {
@@ -167,11 +168,17 @@ impl ServerHandler for Server {
 
     async fn list_resources(
         &self,
-        _request: Option<PaginatedRequestParams>,
-        _context: RequestContext<RoleServer>,
+        request: Option<PaginatedRequestParams>,
+        context: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
+        let caller = caller(&context)?;
         // Outputs are many and of short interest: the results of tools name them.
-        Ok(ListResourcesResult::with_all_items(resources::pages()))
+        let mut all = resources::pages();
+        all.extend(bases::resources(&self.service, &caller).await);
+        let (resources, next) = page::of(all, request.as_ref())?;
+        let mut result = ListResourcesResult::with_all_items(resources);
+        result.next_cursor = next;
+        Ok(result)
     }
 
     async fn list_resource_templates(
@@ -188,7 +195,14 @@ impl ServerHandler for Server {
         context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
         let caller = caller(&context)?;
-        may_use(&self.service, &caller, Method::ReadResource).await?;
+        match Address::read(&request.uri) {
+            // What a base has is no output of a job.
+            Some(_) => {
+                let operation = atlas_api::Bases::ListDocuments.id();
+                allowed(&self.service, &caller, operation, Method::ReadResource.as_str()).await?;
+            }
+            None => may_use(&self.service, &caller, Method::ReadResource).await?,
+        }
         resources::read(&self.service, &caller, &request.uri).await.map(Into::into)
     }
 

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::sync::{Arc, LazyLock};
 
-use atlas_api::{Agents, Chains, Jobs, OperationId, Questions};
+use atlas_api::{Agents, Bases, Chains, Jobs, OperationId, Questions};
 use rmcp::model::{JsonObject, Tool, ToolAnnotations};
 use serde_json::{Value, json};
 
@@ -19,6 +19,7 @@ pub(crate) enum ToolName {
     JobCancel,
     ChainRun,
     DocsSearch,
+    SearchDocuments,
 }
 
 impl ToolName {
@@ -33,11 +34,12 @@ impl ToolName {
             Self::JobWait => Jobs::WaitForJob.id(),
             Self::JobAnswer => Questions::AnswerQuestion.id(),
             Self::JobCancel => Jobs::CancelJob.id(),
+            Self::SearchDocuments => Bases::SearchDocuments.id(),
             Self::DocsSearch => return None,
         })
     }
 
-    pub(crate) const ALL: [Self; 9] = [
+    pub(crate) const ALL: [Self; 10] = [
         Self::AgentsSearch,
         Self::AgentDescribe,
         Self::AgentRun,
@@ -47,6 +49,7 @@ impl ToolName {
         Self::JobCancel,
         Self::ChainRun,
         Self::DocsSearch,
+        Self::SearchDocuments,
     ];
 
     /// The name in the protocol.
@@ -61,6 +64,7 @@ impl ToolName {
             Self::JobCancel => "job_cancel",
             Self::ChainRun => "chain_run",
             Self::DocsSearch => "docs_search",
+            Self::SearchDocuments => "search_documents",
         }
     }
 
@@ -89,6 +93,9 @@ impl ToolName {
             }
             Self::DocsSearch => {
                 "Finds sections of the documentation of Atlas by their words, or the page of an error code."
+            }
+            Self::SearchDocuments => {
+                "Finds the parts of documents that fit a question in a document base: the resources atlas://bases/NAME."
             }
         }
     }
@@ -147,6 +154,16 @@ impl ToolName {
                 }),
                 &["query"],
             ),
+            Self::SearchDocuments => (
+                json!({
+                    "base": { "type": "string" },
+                    "query": { "type": "string" },
+                    "top_k": { "type": "integer", "minimum": 1, "maximum": 100 },
+                    "source": { "type": "string", "description": "What the sources of the documents begin with." },
+                    "metadata": { "type": "object", "description": "Members that the documents have." }
+                }),
+                &["base", "query"],
+            ),
         };
         json!({ "type": "object", "properties": properties, "required": required, "additionalProperties": false })
     }
@@ -154,9 +171,10 @@ impl ToolName {
     fn annotations(self) -> ToolAnnotations {
         let hints = ToolAnnotations::new();
         match self {
-            Self::AgentsSearch | Self::AgentDescribe | Self::JobGet | Self::JobWait | Self::DocsSearch => {
+            Self::AgentsSearch | Self::AgentDescribe | Self::JobGet | Self::JobWait => {
                 hints.read_only(true).open_world(false)
             }
+            Self::DocsSearch | Self::SearchDocuments => hints.read_only(true).open_world(false),
             Self::AgentRun | Self::ChainRun => hints.read_only(false).destructive(true).open_world(true),
             Self::JobAnswer => hints.read_only(false).destructive(false).open_world(false),
             Self::JobCancel => hints.read_only(false).destructive(true).idempotent(true).open_world(false),

@@ -43,9 +43,15 @@ pub(crate) async fn delete(door: &HttpDoor, caller: &Caller, name: &str) -> Answ
 
 /// `POST /api/bases/{name}/rebuild`.
 pub(crate) async fn rebuild(door: &HttpDoor, caller: &Caller, request: &mut Request, name: &str) -> Answer {
-    let BaseRebuild { drop_unreadable } = request.read_json(door).await?;
-    let rebuilt = door.service.bases().rebuild(caller, name, drop_unreadable).await?;
+    let wanted: BaseRebuild = request.read_json(door).await?;
+    let rebuilt = door.service.bases().rebuild(caller, name, &wanted).await?;
     Ok(answer::body(StatusCode::OK, &rebuilt))
+}
+
+/// `POST /api/bases/{name}/collect`.
+pub(crate) async fn collect(door: &HttpDoor, caller: &Caller, name: &str) -> Answer {
+    let collecting = door.service.collect_base(caller, name).await?;
+    Ok(answer::body(StatusCode::OK, &collecting))
 }
 
 /// `GET /api/bases/{name}/documents`.
@@ -70,15 +76,20 @@ pub(crate) async fn add(door: &HttpDoor, caller: &Caller, request: &mut Request,
 
 /// `DELETE /api/bases/{name}/documents`.
 pub(crate) async fn remove(door: &HttpDoor, caller: &Caller, request: &Request, name: &str) -> Answer {
-    let source = request.query().get("source").unwrap_or_default();
-    let removed = door.service.bases().remove(caller, name, &source).await?;
+    let query = request.query();
+    let source = query.get("source").unwrap_or_default();
+    let bases = door.service.bases();
+    let removed = match query.flag("erase")? {
+        true => bases.erase(caller, name, &source).await?,
+        false => bases.remove(caller, name, &source).await?,
+    };
     Ok(answer::body(StatusCode::OK, &RemovedDocuments { removed }))
 }
 
 /// `POST /api/bases/{name}/search`.
 pub(crate) async fn search(door: &HttpDoor, caller: &Caller, request: &mut Request, name: &str) -> Answer {
     let query: DocumentQuery = request.read_json(door).await?;
-    let found = door.service.bases().search(caller, name, query, request.consistency()).await?;
+    let found = door.service.search_documents(caller, name, query, request.consistency()).await?;
     Ok(answer::body(StatusCode::OK, &found))
 }
 

@@ -176,6 +176,7 @@ pub(super) fn call<'a>(
             Bases::GetBase => Box::pin(bases::get(door, caller, request, first)),
             Bases::ChangeBase => Box::pin(bases::change(door, caller, request, first)),
             Bases::DeleteBase => Box::pin(bases::delete(door, caller, first)),
+            Bases::CollectBase => Box::pin(bases::collect(door, caller, first)),
             Bases::RebuildBase => Box::pin(bases::rebuild(door, caller, request, first)),
             Bases::ListDocuments => Box::pin(bases::documents(door, caller, request, first)),
             Bases::AddDocuments => Box::pin(bases::add(door, caller, request, first)),

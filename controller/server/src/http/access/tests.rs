@@ -18,6 +18,7 @@ use crate::{Auth, Controller, Options};
 mod issuers;
 mod matrix;
 mod owners;
+mod readers;
 mod rows;
 
 /// The time limit for every answer, even on a busy machine.

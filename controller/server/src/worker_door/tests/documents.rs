@@ -2,7 +2,7 @@
 
 use atlas_api::types::{BaseDraft, DocumentDraft};
 use atlas_service::Caller;
-use atlas_types::Door;
+use atlas_types::{COLLECT, Door};
 use serde_json::{Value, json};
 
 use super::fake::{Cluster, Worker};
@@ -51,5 +51,17 @@ async fn without_the_contract_nothing_is_searched() {
         let search = json!({"base": "handbook", "query": "leave"});
         let refused = answer(&mut worker, call(1, 1, (SEARCH, &search))).await;
         assert!(refused["refused"].as_str().is_some_and(|why| why.starts_with("Agent not allowed to")), "{refused}");
+    }
+}
+
+#[tokio::test]
+async fn documents_are_handed_over_by_no_other_job() {
+    let (_cluster, mut worker) = started(json!({"documents": ["handbook"]})).await;
+    for (number, verb) in ["begin", "put", "keep", "end", "other"].into_iter().enumerate() {
+        let tool = format!("{COLLECT}{verb}");
+        let arguments =
+            json!({"base": "handbook", "from": "x", "documents": [], "seen": [], "sources": [], "errors": []});
+        let refused = answer(&mut worker, call(number as u64 + 1, 1, (&tool, &arguments))).await;
+        assert_eq!(refused, json!({"refused": format!("Unknown tool: {tool}")}));
     }
 }

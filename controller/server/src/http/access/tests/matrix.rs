@@ -179,7 +179,7 @@ impl Case {
                 "job_id" | "trace_id" => json!(named.job),
                 "question_id" => json!(named.question),
                 "answer" => json!("approve"),
-                "agent" | "name" | "chain" => json!("nothing"),
+                "agent" | "name" | "chain" | "base" => json!("nothing"),
                 "input" => json!({}),
                 "query" => json!("x"),
                 "wait_seconds" => json!(0),

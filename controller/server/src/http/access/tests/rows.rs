@@ -131,6 +131,7 @@ fn who_may_use_what_is_agreed() {
         Http changeBase objects.write Any
         Http deleteBase objects.write Any
         Http rebuildBase objects.write Any
+        Http collectBase objects.write Any
         Http listDocuments objects.read Any
         Http addDocuments objects.write Any
         Http removeDocuments objects.write Any
@@ -157,6 +158,7 @@ fn who_may_use_what_is_agreed() {
         Mcp job_cancel jobs.control OwnOrControl
         Mcp chain_run jobs.submit Any
         Mcp docs_search public no operation
+        Mcp search_documents objects.read Any
         Mcp tools/list agents.read Any
         Mcp subscriptions/listen agents.read Any
         Mcp resources/read jobs.read Any
