@@ -32,7 +32,7 @@ pub(crate) enum Verb {
     #[command(subcommand)]
     Oidc(oidc::Verb),
     /// Grants a principal a role, in a namespace or in the whole cluster.
-    Bind(bind::Options),
+    Bind(bind::BindOptions),
     /// Takes a role from a principal.
     Unbind(bind::Options),
     /// Lists who is granted what.

@@ -1,12 +1,19 @@
 //! `atlasctl rag`: document bases; one file per verb that reads or writes files.
 
 mod add;
+mod create;
+mod eval;
 mod export;
 mod files;
-mod html;
+mod import;
+mod readers;
+mod rebuild;
+mod refresh;
 mod search;
+mod show;
+mod wait;
 
-use atlas_api::types::{Base, BaseDocument, DocumentPage, RebuiltBase, RemovedDocuments};
+use atlas_api::types::{Base, BaseDocument, DocumentPage, RemovedDocuments};
 use serde_json::{Map, Value, json};
 
 use crate::answers;
@@ -29,7 +36,7 @@ const PAGE: &str = "1000";
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum Verb {
     /// Makes a base, and adds documents.
-    Create(Create),
+    Create(create::Create),
     /// Adds documents: files, folders and patterns. One with the same source is replaced.
     Add(add::Add),
     /// Lists bases, or the documents of one.
@@ -40,36 +47,20 @@ pub(crate) enum Verb {
     Search(search::Search),
     /// Finds the parts of documents that fit a question, and shows why each came.
     Explain(search::Search),
+    /// Compares how good the answers are by words, with vectors and with a model that ranks.
+    Eval(eval::Eval),
     /// Removes documents.
     Remove(Remove),
+    /// Lets the cluster read the sources of a base again.
+    Refresh(refresh::Refresh),
     /// Writes the documents of a base anew, so that removed ones leave its segments.
-    Rebuild(Rebuild),
+    Rebuild(rebuild::Rebuild),
     /// Deletes bases with their documents.
     Delete(Delete),
     /// Writes the documents to files, or as JSON lines.
     Export(export::Export),
-}
-
-/// Options of `atlasctl rag create`.
-#[derive(Debug, clap::Args)]
-pub(crate) struct Create {
-    #[command(flatten)]
-    documents: add::Add,
-    /// What the documents are about.
-    #[arg(long, value_name = "TEXT")]
-    description: Option<String>,
-    /// Most bytes of a chunk, 64 to 65536; 2000 if it is left out.
-    #[arg(long, value_name = "BYTES")]
-    chunk_size: Option<u64>,
-    /// How much of the chunk before a chunk repeats, 0 to 50 percent of its size; 5 if it is left out.
-    #[arg(long, value_name = "PERCENT")]
-    chunk_overlap: Option<u64>,
-    /// Parts that a search finds if it does not say how many, 1 to 100; 5 if it is left out.
-    #[arg(long, value_name = "COUNT")]
-    top_k: Option<u64>,
-    /// Change the settings of a base that is there.
-    #[arg(long)]
-    replace: bool,
+    /// Takes over bases of Loki.
+    Import(import::Import),
 }
 
 /// Names of bases.
@@ -102,17 +93,9 @@ pub(crate) struct Remove {
     /// Sources, or patterns in which * is any text.
     #[arg(value_name = "SOURCE", required = true)]
     sources: Vec<String>,
-}
-
-/// Options of `atlasctl rag rebuild`.
-#[derive(Debug, clap::Args)]
-pub(crate) struct Rebuild {
-    /// The base's name.
-    #[arg(value_name = "NAME")]
-    name: String,
-    /// Leave out documents that no controller can read.
+    /// Write the base anew, so that no segment has them: they leave the disks within about an hour. Reaches documents that were removed before.
     #[arg(long)]
-    drop_unreadable: bool,
+    erase: bool,
 }
 
 /// Options of `atlasctl rag delete`.
@@ -143,66 +126,20 @@ const DOCUMENT_COLUMNS: [Column<BaseDocument>; 4] = [
 
 pub(crate) async fn run(context: &Context, verb: &Verb) -> Result<Exit, Failure> {
     match verb {
-        Verb::Create(options) => create(context, options).await,
+        Verb::Create(options) => create::run(context, options).await,
         Verb::Add(options) => add::run(context, options).await,
         Verb::List(options) => list(context, options).await,
-        Verb::Show(names) => names::each(context, &names.names, async |name| show(context, name).await).await,
+        Verb::Show(names) => names::each(context, &names.names, async |name| show::run(context, name).await).await,
         Verb::Search(options) => search::run(context, options, false).await,
         Verb::Explain(options) => search::run(context, options, true).await,
+        Verb::Eval(options) => eval::run(context, options).await,
         Verb::Remove(options) => remove(context, options).await,
-        Verb::Rebuild(options) => rebuild(context, options).await,
+        Verb::Refresh(options) => refresh::run(context, options).await,
+        Verb::Rebuild(options) => rebuild::run(context, options).await,
         Verb::Delete(options) => delete(context, options).await,
         Verb::Export(options) => export::run(context, options).await,
+        Verb::Import(options) => import::run(context, options).await,
     }
-}
-
-async fn create(context: &Context, options: &Create) -> Result<Exit, Failure> {
-    let Create { documents, description, chunk_size, chunk_overlap, top_k, replace } = options;
-    let mut settings = Map::new();
-    for (name, value) in [
-        ("description", description.as_ref().map(|text| json!(text))),
-        ("chunk_size", chunk_size.map(|size| json!(size))),
-        ("chunk_overlap", chunk_overlap.map(|percent| json!(percent))),
-        ("top_k", top_k.map(|count| json!(count))),
-    ] {
-        settings.extend(value.map(|value| (name.to_owned(), value)));
-    }
-    let client = context.client()?;
-    let mut draft = settings.clone();
-    draft.insert("name".to_owned(), documents.name.as_str().into());
-    let value = match client.post(&BASES, &[], &Value::Object(draft)).await {
-        Err(failure) if failure.exit == Exit::Conflict && *replace => {
-            client.put(&at(&documents.name), &[], &Value::Object(settings)).await?
-        }
-        Err(failure) if failure.exit == Exit::Conflict => {
-            return Err(failure.with_next("the base is there with other settings; change them: --replace"));
-        }
-        answer => answer?,
-    };
-    if !documents.names_documents() {
-        return print(context, value);
-    }
-    add::run(context, documents).await
-}
-
-async fn show(context: &Context, name: &str) -> Result<Exit, Failure> {
-    print(context, context.client()?.get(&at(name), &[]).await.map_err(listed)?)
-}
-
-fn print(context: &Context, value: Value) -> Result<Exit, Failure> {
-    let base: Base = answers::read(&value)?;
-    context.show(&Shown { text: text(&base), names: vec![format!("base/{}", base.name)], value })?;
-    Ok(Exit::Done)
-}
-
-fn text(base: &Base) -> String {
-    let Base { name, description, chunk_size, chunk_overlap, top_k, documents, bytes, segments, .. } = base;
-    let (documents, segments) = (words::count(*documents, "document"), words::count(*segments, "segment"));
-    let mut text = format!("base/{name}  {documents}, {} in {segments}\n", words::bytes(*bytes));
-    if !description.is_empty() {
-        text += &format!("{description}\n");
-    }
-    text + &format!("chunks of {chunk_size} bytes that overlap by {chunk_overlap} %; a search finds {top_k}\n")
 }
 
 async fn list(context: &Context, options: &Options) -> Result<Exit, Failure> {
@@ -256,11 +193,14 @@ async fn pages(
 }
 
 async fn remove(context: &Context, options: &Remove) -> Result<Exit, Failure> {
-    let Remove { name, sources } = options;
+    let Remove { name, sources, erase } = options;
     let client = context.client()?;
     let (mut removed, mut exit) = (0, Exit::Done);
-    for source in sources {
-        let value = client.delete_with(&documents_of(name), &[("source", source)]).await.map_err(listed)?;
+    for (place, source) in sources.iter().enumerate() {
+        let mut query = vec![("source", source.as_str())];
+        // Once, after the last one.
+        query.extend((*erase && place + 1 == sources.len()).then_some(("erase", "true")));
+        let value = client.delete_with(&documents_of(name), &query).await.map_err(listed)?;
         let answer: RemovedDocuments = answers::read(&value)?;
         if answer.removed == 0 {
             context.note(&format!("no document of {name} has the source \"{source}\""));
@@ -268,29 +208,10 @@ async fn remove(context: &Context, options: &Remove) -> Result<Exit, Failure> {
         }
         removed += answer.removed;
     }
-    let text = format!("removed {} from base/{name}\n", words::count(removed, "document"));
+    let erased = if *erase { ", and erased what was removed" } else { "" };
+    let text = format!("removed {} from base/{name}{erased}\n", words::count(removed, "document"));
     context.show(&Shown { value: json!({ "removed": removed }), text, names: vec![format!("base/{name}")] })?;
     Ok(exit)
-}
-
-async fn rebuild(context: &Context, options: &Rebuild) -> Result<Exit, Failure> {
-    let Rebuild { name, drop_unreadable } = options;
-    let path = [BASES[0], BASES[1], name, "rebuild"];
-    let body = json!({ "drop_unreadable": drop_unreadable });
-    let value = context.client()?.post(&path, &[], &body).await.map_err(listed)?;
-    let RebuiltBase { documents, segments, lost } = answers::read(&value)?;
-    let (documents, segments) = (words::count(documents, "document"), words::count(segments, "segment"));
-    context.show(&Shown {
-        text: format!("base/{name}  rebuilt  {documents} in {segments}\n"),
-        names: vec![format!("base/{name}")],
-        value,
-    })?;
-    if lost == 0 {
-        return Ok(Exit::Done);
-    }
-    let lost = words::count(lost, "document");
-    context.note(&format!("{}{lost} could not be read and left the base; add them again", words::WARNING));
-    Ok(Exit::Short)
 }
 
 async fn delete(context: &Context, options: &Delete) -> Result<Exit, Failure> {
@@ -346,27 +267,6 @@ fn read_metadata(words: &[String]) -> Result<Map<String, Value>, Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_base_reads_like_a_note() {
-        let base = Base {
-            name: "handbook".to_owned(),
-            description: "How we work.".to_owned(),
-            chunk_size: 2_000,
-            chunk_overlap: 5,
-            top_k: 5,
-            documents: 2,
-            bytes: 2_048,
-            segments: 1,
-            ..Base::default()
-        };
-        expect_test::expect![[r#"
-            base/handbook  2 documents, 2.0 KiB in 1 segment
-            How we work.
-            chunks of 2000 bytes that overlap by 5 %; a search finds 5
-        "#]]
-        .assert_eq(&text(&base));
-    }
 
     #[test]
     fn metadata_are_pairs() {

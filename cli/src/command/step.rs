@@ -3,6 +3,7 @@
 mod command;
 mod connection;
 mod line;
+mod search;
 
 use std::io::{BufRead, Write};
 use std::time::Duration;
@@ -25,7 +26,7 @@ const PAUSE_MAX: Duration = Duration::from_secs(60);
 
 /// Options of `atlasctl step`.
 #[derive(Debug, clap::Args)]
-#[command(group = clap::ArgGroup::new("what").required(true).args(["name", "sleep", "until", "ask", "receive", "spawn"]))]
+#[command(group = clap::ArgGroup::new("what").required(true).args(["name", "sleep", "until", "ask", "receive", "spawn", "search"]))]
 pub(crate) struct Options {
     /// Name of the step that the command after -- makes.
     #[arg(value_name = "NAME", requires = "command")]
@@ -56,13 +57,13 @@ pub(crate) struct Options {
     ask: Option<String>,
     /// The answers to choose from, separated by commas.
     #[arg(long, value_name = "ANSWER,…", value_delimiter = ',', requires = "ask")]
-    #[arg(conflicts_with_all = ["confirm", "name", "sleep", "until", "receive", "spawn"])]
+    #[arg(conflicts_with_all = ["confirm", "name", "sleep", "until", "receive", "spawn", "search"])]
     options: Vec<String>,
     /// Several of the answers may be chosen.
     #[arg(long, requires = "options")]
     many: bool,
     /// Asks for yes or no.
-    #[arg(long, requires = "ask", conflicts_with_all = ["name", "sleep", "until", "receive", "spawn"])]
+    #[arg(long, requires = "ask", conflicts_with_all = ["name", "sleep", "until", "receive", "spawn", "search"])]
     confirm: bool,
     /// The answer once the time has passed.
     #[arg(long, value_name = "ANSWER", requires_all = ["ask", "timeout"])]
@@ -72,7 +73,7 @@ pub(crate) struct Options {
     receive: Option<String>,
     /// Longest wait for an answer, a message or a job; without a result, the exit code is 9.
     #[arg(long, value_name = "DURATION", value_parser = words::parse_duration)]
-    #[arg(conflicts_with_all = ["name", "sleep", "until"])]
+    #[arg(conflicts_with_all = ["name", "sleep", "until", "search"])]
     timeout: Option<Duration>,
     /// Runs a job of this agent, and prints its output.
     #[arg(long, value_name = "AGENT")]
@@ -80,6 +81,8 @@ pub(crate) struct Options {
     /// The input of the job.
     #[arg(long, value_name = "JSON", requires = "spawn", value_parser = parse_json)]
     input: Option<Value>,
+    #[command(flatten)]
+    search: search::SearchOptions,
 }
 
 fn parse_json(text: &str) -> Result<Value, String> {
@@ -205,6 +208,9 @@ fn call(options: &Options) -> Value {
         }
         return call;
     }
+    if let Some(call) = options.search.call() {
+        return call;
+    }
     let channel = options.receive.as_deref().unwrap_or_default();
     let mut call = json!({"kind": "receive", "name": channel, "args": []});
     if let Some(timeout) = options.timeout {
@@ -220,6 +226,9 @@ fn end(options: &Options, value: &Value) -> Result<End, Failure> {
     }
     if options.sleep.is_some() || options.until.is_some() {
         return Ok(End::Printed(Vec::new()));
+    }
+    if options.search.is_asked() {
+        return Ok(search::end(value, options.json));
     }
     if options.spawn.is_some() {
         let why = [&value["error"], &value["refused"]].into_iter().find(|why| !why.is_null());

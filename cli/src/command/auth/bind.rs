@@ -1,9 +1,12 @@
 //! `atlasctl auth bind`, `atlasctl auth unbind` and `atlasctl auth bindings`.
 
+use std::collections::BTreeMap;
+
 use atlas_api::types::ObjectMetadata;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use crate::answers;
 use crate::command::object;
 use crate::context::Context;
 use crate::exit::Exit;
@@ -31,6 +34,17 @@ pub(crate) struct Options {
     cluster: bool,
 }
 
+/// Options of `atlasctl auth bind`.
+#[derive(Debug, clap::Args)]
+#[group(skip)]
+pub(crate) struct BindOptions {
+    #[command(flatten)]
+    grant: Options,
+    /// What else is known of WHO, such as team=people; rules of document bases compare it. Can be repeated; an empty value removes the name.
+    #[arg(long, value_name = "NAME=VALUE")]
+    attribute: Vec<String>,
+}
+
 /// Options of `atlasctl auth bindings`.
 #[derive(Debug, clap::Args)]
 #[group(skip)]
@@ -50,7 +64,11 @@ struct Binding {
 #[serde(default)]
 struct Spec {
     grants: Vec<Grant>,
+    attributes: Attributes,
 }
+
+/// What is known of a principal besides its name.
+type Attributes = BTreeMap<String, Vec<String>>;
 
 /// A role in a place.
 #[derive(Debug, Default, Deserialize)]
@@ -62,7 +80,7 @@ pub(super) struct Grant {
 
 const COLUMNS: [Column<Binding>; 2] = [
     column("WHO", "metadata", |binding, _| binding.metadata.name.clone()),
-    column("ROLES", "spec", |binding, _| roles(&binding.spec.grants)),
+    column("ROLES", "spec", |binding, _| shown_spec(&binding.spec)),
 ];
 
 /// Roles with their places, in words.
@@ -72,6 +90,32 @@ pub(super) fn roles(grants: &[Grant]) -> String {
         None => format!("{} in the cluster", grant.role),
     };
     grants.iter().map(shown).collect::<Vec<_>>().join(", ")
+}
+
+/// `viewer in the cluster; team=people`
+fn shown_spec(spec: &Spec) -> String {
+    let parts = [roles(&spec.grants), shown_attributes(&spec.attributes)];
+    parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("; ")
+}
+
+/// `team=people, team=law`
+fn shown_attributes(attributes: &Attributes) -> String {
+    let of = |(name, values): (&String, &Vec<String>)| {
+        values.iter().map(|value| format!("{name}={value}")).collect::<Vec<_>>().join(", ")
+    };
+    attributes.iter().map(of).collect::<Vec<_>>().join(", ")
+}
+
+/// Reads `NAME=VALUE` words: the values of each name, none to remove it.
+pub(super) fn read_attributes(words: &[String]) -> Result<Attributes, Failure> {
+    let mut read = Attributes::new();
+    for word in words {
+        let pair = word.split_once('=').filter(|(name, _)| !name.is_empty());
+        let (name, value) = pair.ok_or_else(|| Failure::usage(format!("--attribute {word} is not NAME=VALUE")))?;
+        let values = read.entry(name.to_owned()).or_default();
+        values.extend((!value.is_empty()).then(|| value.to_owned()));
+    }
+    Ok(read)
 }
 
 pub(super) async fn list(context: &Context, options: &ListOptionsOfBindings) -> Result<Exit, Failure> {
@@ -84,12 +128,16 @@ pub(super) async fn list(context: &Context, options: &ListOptionsOfBindings) -> 
     Ok(Exit::Done)
 }
 
-pub(super) async fn grant(context: &Context, options: &Options) -> Result<Exit, Failure> {
+pub(super) async fn grant(context: &Context, options: &BindOptions) -> Result<Exit, Failure> {
+    let BindOptions { grant: options, attribute } = options;
     let grant = wanted(context, options)?;
-    change(context, options, |grants| {
+    let wanted = read_attributes(attribute)?;
+    change(context, options, |grants, attributes| {
         if !grants.contains(&grant) {
             grants.push(grant.clone());
         }
+        attributes.extend(wanted.clone());
+        attributes.retain(|_, values| !values.is_empty());
         true
     })
     .await
@@ -97,7 +145,7 @@ pub(super) async fn grant(context: &Context, options: &Options) -> Result<Exit, 
 
 pub(super) async fn revoke(context: &Context, options: &Options) -> Result<Exit, Failure> {
     let grant = wanted(context, options)?;
-    change(context, options, |grants| {
+    change(context, options, |grants, _| {
         let before = grants.len();
         grants.retain(|known| *known != grant);
         grants.len() < before
@@ -124,7 +172,7 @@ fn wanted(context: &Context, options: &Options) -> Result<Value, Failure> {
 async fn change(
     context: &Context,
     options: &Options,
-    change: impl Fn(&mut Vec<Value>) -> bool,
+    change: impl Fn(&mut Vec<Value>, &mut Attributes) -> bool,
 ) -> Result<Exit, Failure> {
     // Bindings belong to the cluster, whatever the namespace of the grant.
     let client = context.client()?.in_namespace(None);
@@ -137,13 +185,20 @@ async fn change(
         };
         let grants = stored.as_ref().and_then(|stored| stored["spec"]["grants"].as_array().cloned());
         let mut grants = grants.unwrap_or_default();
-        if !change(&mut grants) {
+        let attributes = stored.as_ref().map(|stored| &stored["spec"]["attributes"]).filter(|known| known.is_object());
+        let mut attributes: Attributes = attributes.map(answers::read).transpose()?.unwrap_or_default();
+        if !change(&mut grants, &mut attributes) {
             let message = format!("\"{}\" does not have this role there", options.principal);
             let failure = Failure::new("E1115", Exit::NotFound, message);
             return Err(failure.with_next("list who has what: atlasctl auth bindings"));
         }
         let labels = stored.as_ref().map_or_else(|| json!({}), |stored| stored["metadata"]["labels"].clone());
-        let body = json!({"labels": labels, "spec": {"grants": grants}});
+        let mut spec = json!({"grants": grants});
+        // A controller of an earlier version does not know the member.
+        if !attributes.is_empty() {
+            spec["attributes"] = json!(attributes);
+        }
+        let body = json!({"labels": labels, "spec": spec});
         let put = match &stored {
             Some(stored) => client.put_revision(&path, &[], &body, object::revision(stored)).await,
             None => client.put_new(&path, &[], &body).await,
@@ -158,10 +213,24 @@ async fn change(
 }
 
 fn show(context: &Context, options: &Options, value: Value) -> Result<Exit, Failure> {
-    let binding: Binding = crate::answers::read(&value)?;
+    let binding: Binding = answers::read(&value)?;
     let names = vec![format!("{KIND}/{}", options.principal)];
-    let roles = roles(&binding.spec.grants);
-    let roles = if roles.is_empty() { "nothing".to_owned() } else { roles };
-    context.show(&Shown { value, text: format!("{}  {roles}\n", options.principal), names })?;
+    let spec = shown_spec(&binding.spec);
+    let spec = if spec.is_empty() { "nothing".to_owned() } else { spec };
+    context.show(&Shown { value, text: format!("{}  {spec}\n", options.principal), names })?;
     Ok(Exit::Done)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn attributes_are_pairs() {
+        let read = |words: &[&str]| read_attributes(&words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>());
+        let known = read(&["team=people", "team=law", "site=north"]).expect("pairs");
+        assert_eq!(shown_attributes(&known), "site=north, team=people, team=law");
+        assert_eq!(read(&["team="]).expect("a name")["team"], Vec::<String>::new());
+        assert!(read(&["team"]).is_err() && read(&["=people"]).is_err());
+    }
 }

@@ -6,7 +6,7 @@ use atlas_api::types::ObjectMetadata;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::bind::{Grant, roles};
+use super::bind::{Grant, read_attributes, roles};
 use crate::command::object;
 use crate::context::Context;
 use crate::exit::Exit;
@@ -53,6 +53,9 @@ pub(crate) struct SetOptions {
     /// The client, without a secret, by which `atlasctl login` logs people in at the issuer.
     #[arg(long, value_name = "ID")]
     login_client: Option<String>,
+    /// What is known of everybody with such a token, such as team=people; rules of document bases compare it. Repeatable.
+    #[arg(long = "attribute", value_name = "NAME=VALUE")]
+    attributes: Vec<String>,
     /// A role of everybody with such a token, in one namespace (-n) or with --cluster; repeatable.
     #[arg(long = "role", value_name = "ROLE")]
     roles: Vec<String>,
@@ -172,6 +175,11 @@ fn spec(options: &SetOptions, namespace: Option<&str>) -> Result<Value, Failure>
     if let Some(client) = &options.login_client {
         spec["login_client"] = client.as_str().into();
     }
+    let mut attributes = read_attributes(&options.attributes)?;
+    attributes.retain(|_, values| !values.is_empty());
+    if !attributes.is_empty() {
+        spec["attributes"] = json!(attributes);
+    }
     Ok(spec)
 }
 
@@ -188,6 +196,7 @@ mod tests {
             principal_claim: "email".into(),
             claims: texts(claims),
             login_client: None,
+            attributes: Vec::new(),
             roles: texts(roles),
             cluster,
         }

@@ -31,6 +31,11 @@ pub(super) async fn run(context: &Context) -> Result<Exit, Failure> {
             let _ = writeln!(text, "  {place}: {}", rights.join(", "));
         }
     }
+    for (name, values) in value["attributes"].as_object().into_iter().flatten() {
+        let values: Vec<&str> = values.as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+        // Writing to a text cannot fail.
+        let _ = writeln!(text, "  {name}: {}", values.join(", "));
+    }
     let names = vec![format!("principal/{principal}")];
     context.show(&Shown { value, text, names })?;
     Ok(Exit::Done)

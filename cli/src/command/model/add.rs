@@ -22,12 +22,15 @@ pub(crate) struct Options {
     #[arg(value_parser = names::model)]
     name: String,
     /// The protocol: openai (and every compatible server), openai-responses, azure, anthropic, gemini, vertex, bedrock, cohere,
-    /// ollama or scripted.
+    /// ollama, local (the worker itself) or scripted.
     #[arg(long, value_parser = parse_provider)]
     provider: Provider,
     /// The id that the provider knows the model by.
     #[arg(long = "name", value_name = "ID")]
     id: String,
+    /// What it is for: a chat, vectors of texts (embedding), or putting texts in order (reranker).
+    #[arg(long = "type", value_name = "TYPE", value_parser = ["chat", "embedding", "reranker"])]
+    purpose: Option<String>,
     /// Where the key comes from: secret://NAME, or ${VARIABLE} of the worker's environment; never the key itself.
     #[arg(long, value_name = "REFERENCE")]
     key: Option<String>,
@@ -163,6 +166,7 @@ impl Options {
         set("headers", texts(&self.headers));
         set("parameters", texts(&self.parameters));
         set("prices", self.prices());
+        set("type", self.purpose.clone().map(Value::from));
         set("context_window", self.context_window.map(Value::from));
         set("output_tokens_max", self.output_max.map(Value::from));
         set("capabilities", list(&self.capabilities));

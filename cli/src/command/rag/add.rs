@@ -7,7 +7,7 @@ use atlas_api::types::{AddedDocument, AddedDocuments};
 use serde_json::{Map, Value, json};
 
 use super::files::{Found, Skipped, find, read, source_of};
-use super::{documents_of, listed, read_metadata};
+use super::{documents_of, listed, read_metadata, wait};
 use crate::answers;
 use crate::client::Client;
 use crate::context::Context;
@@ -46,6 +46,9 @@ pub(crate) struct Add {
     /// Metadata of all documents; can be repeated.
     #[arg(long, value_name = "KEY=VALUE")]
     metadata: Vec<String>,
+    /// Do not wait until each part has a vector, if the base has a model for them.
+    #[arg(long)]
+    no_wait: bool,
 }
 
 /// What happened to all documents.
@@ -69,10 +72,20 @@ impl Add {
     pub(super) fn names_documents(&self) -> bool {
         !self.documents.is_empty() || self.jsonl.is_some()
     }
+
+    /// Whether the command waits for what the cluster does with the documents.
+    pub(super) fn waits(&self) -> bool {
+        !self.no_wait
+    }
+
+    /// Waits for the vectors, if that is wanted.
+    pub(super) async fn wait(&self, context: &Context) -> Result<Exit, Failure> {
+        if self.no_wait { Ok(Exit::Done) } else { wait::for_vectors(context, &self.name).await }
+    }
 }
 
 pub(super) async fn run(context: &Context, options: &Add) -> Result<Exit, Failure> {
-    let Add { name, documents, jsonl, source, metadata } = options;
+    let Add { name, documents, jsonl, source, metadata, no_wait: _ } = options;
     if !options.names_documents() {
         return Err(Failure::usage("nothing to add").with_next("name files, folders or patterns, or --jsonl FILE"));
     }
@@ -107,16 +120,42 @@ pub(super) async fn run(context: &Context, options: &Add) -> Result<Exit, Failur
         }
     }
     sender.flush().await?;
+    name_skipped(context, &skipped);
+    // Who names a file wants that file.
+    let is_named = |skipped: &Skipped| named.iter().any(|named| skipped.path.as_os_str() == named.as_str());
+    let lacks = skipped.iter().any(is_named);
+    let exit = print(context, name, &sender.summary, &skipped, lacks)?;
+    Ok(match options.wait(context).await? {
+        Exit::Done => exit,
+        short => short,
+    })
+}
+
+/// Sends documents that were read elsewhere: sources and texts. Those that were not are named.
+pub(super) async fn send(
+    context: &Context,
+    name: &str,
+    documents: Vec<(String, String)>,
+    skipped: Vec<Skipped>,
+) -> Result<Exit, Failure> {
+    let of = Some(documents.len()).filter(|documents| *documents > BATCH);
+    let (client, batch, summary) = (context.client()?, Batch::default(), Summary::default());
+    let mut sender = Sender { context, client, name, batch, summary, of };
+    for (source, text) in documents {
+        sender.push(&source, &text, &Map::new()).await?;
+    }
+    sender.flush().await?;
+    name_skipped(context, &skipped);
+    print(context, name, &sender.summary, &skipped, !skipped.is_empty())
+}
+
+fn name_skipped(context: &Context, skipped: &[Skipped]) {
     for Skipped { path, why } in skipped.iter().take(NAMED) {
         context.note(&format!("skipped {}: {why}", path.display()));
     }
     if skipped.len() > NAMED {
         context.note(&format!("skipped {} more", words::count((skipped.len() - NAMED) as u64, "file")));
     }
-    // Who names a file wants that file.
-    let is_named = |skipped: &Skipped| named.iter().any(|named| skipped.path.as_os_str() == named.as_str());
-    let lacks = skipped.iter().any(is_named);
-    print(context, name, &sender.summary, &skipped, lacks)
 }
 
 fn print(context: &Context, name: &str, summary: &Summary, skipped: &[Skipped], lacks: bool) -> Result<Exit, Failure> {

@@ -5,7 +5,6 @@ use std::fs;
 use std::io::Read;
 use std::path::{Component, Path, PathBuf};
 
-use super::html;
 use crate::failure::Failure;
 
 /// Most bytes of a document.
@@ -125,7 +124,7 @@ pub(super) fn read(path: &Path) -> Result<String, String> {
     let text = String::from_utf8(bytes).map_err(|_| "it is not UTF-8".to_owned())?;
     let text = text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text);
     let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default().to_lowercase();
-    let text = if matches!(ending.as_str(), "html" | "htm" | "xhtml") { html::markdown(&text) } else { text };
+    let text = if matches!(ending.as_str(), "html" | "htm" | "xhtml") { atlas_pages::markdown(&text) } else { text };
     if text.trim().is_empty() {
         return Err("it is empty".to_owned());
     }

@@ -1,6 +1,6 @@
 //! `atlasctl rag search` and `explain`.
 
-use atlas_api::types::{DocumentHit, FoundDocuments, UnreadableSegment};
+use atlas_api::types::{DocumentHit, FoundDocuments, HitRank, UnreadableSegment};
 use serde_json::json;
 
 use super::{BASES, listed, metadata, read_metadata};
@@ -29,15 +29,19 @@ pub(crate) struct Search {
     /// Only documents with this metadata; can be repeated.
     #[arg(long, value_name = "KEY=VALUE")]
     metadata: Vec<String>,
+    /// By words alone: no model is asked.
+    #[arg(long)]
+    words: bool,
 }
 
 pub(super) async fn run(context: &Context, options: &Search, explain: bool) -> Result<Exit, Failure> {
-    let Search { name, question, top_k, source, metadata } = options;
+    let Search { name, question, top_k, source, metadata, words } = options;
     let mut body = json!({
         "query": question.join(" "),
         "source": source.as_deref().unwrap_or_default(),
         "metadata": read_metadata(metadata)?,
         "explain": explain,
+        "words_only": words,
     });
     if let Some(top_k) = top_k {
         body["top_k"] = (*top_k).into();
@@ -49,7 +53,7 @@ pub(super) async fn run(context: &Context, options: &Search, explain: bool) -> R
     context.show(&Shown { text, value, names })?;
     if found.hits.is_empty() {
         let documents = words::count(found.documents, "document");
-        context.note(&format!("none of {documents} has a word of the question"));
+        context.note(&format!("nothing in {documents} fits the question"));
     }
     Ok(warn_of(context, name, &found.unreadable))
 }
@@ -57,7 +61,11 @@ pub(super) async fn run(context: &Context, options: &Search, explain: bool) -> R
 /// Says what an answer lacks.
 pub(super) fn warn_of(context: &Context, name: &str, unreadable: &[UnreadableSegment]) -> Exit {
     for UnreadableSegment { segment, documents, reason } in unreadable {
-        let documents = words::count(*documents, "document");
+        // Who may not read all of a base is not told how much is lost.
+        let documents = match documents {
+            0 => "documents".to_owned(),
+            documents => words::count(*documents, "document"),
+        };
         let digits: String = segment.chars().take(12).collect();
         context.note(&format!(
             "{}the answer is not whole: segment {digits} of base/{name} with {documents} cannot be read: {reason}",
@@ -86,12 +94,26 @@ fn indented(text: &str) -> String {
 /// Ranks and scores, and what was searched.
 fn explained(found: &FoundDocuments) -> String {
     let (documents, chunks) = (words::count(found.documents, "document"), words::count(found.chunks, "part"));
-    let mut text = format!("searched {documents} in {chunks} by words\n");
+    let has = |rank: fn(&DocumentHit) -> &Option<HitRank>| found.hits.iter().any(|hit| rank(hit).is_some());
+    let mut how = "by words".to_owned();
+    if has(|hit| &hit.by_vector) {
+        how += " and vectors";
+    }
+    if found.without_vector > 0 {
+        how += &format!(" ({} without a vector)", found.without_vector);
+    }
+    if has(|hit| &hit.by_model) {
+        how += ", ranked by a model";
+    }
+    let mut text = format!("searched {documents} in {chunks} {how}\n");
     for (place, hit) in found.hits.iter().enumerate() {
-        let by_words = hit.by_words.as_ref();
-        let by_words =
-            by_words.map_or_else(String::new, |rank| format!("  by words {} ({:.3})", rank.place, rank.score));
-        text += &format!("{}. {:.3}{by_words}  {}\n", place + 1, hit.score, head(hit));
+        let mut ranks = String::new();
+        for (by, rank) in [("words", &hit.by_words), ("vector", &hit.by_vector), ("model", &hit.by_model)] {
+            if let Some(HitRank { place, score }) = rank {
+                ranks += &format!("  by {by} {place} ({score:.3})");
+            }
+        }
+        text += &format!("{}. {:.3}{ranks}  {}\n", place + 1, hit.score, head(hit));
         let line = hit.text.trim().lines().next().unwrap_or_default();
         text += &format!("   {}\n", line.chars().take(100).collect::<String>());
     }
@@ -100,8 +122,6 @@ fn explained(found: &FoundDocuments) -> String {
 
 #[cfg(test)]
 mod tests {
-    use atlas_api::types::HitRank;
-
     use super::*;
 
     #[test]
@@ -127,6 +147,15 @@ mod tests {
         expect_test::expect![[r#"
             searched 3 documents in 4 parts by words
             1. 1.500  by words 1 (1.500)  handbook/leave.md  part 1 of 2  team=people
+               # Leave
+        "#]]
+        .assert_eq(&explained(&found));
+        let mut found = FoundDocuments { without_vector: 1, ..found };
+        found.hits[0].by_vector = Some(HitRank { place: 2, score: 0.5 });
+        found.hits[0].by_model = Some(HitRank { place: 1, score: 0.9 });
+        expect_test::expect![[r#"
+            searched 3 documents in 4 parts by words and vectors (1 without a vector), ranked by a model
+            1. 1.500  by words 1 (1.500)  by vector 2 (0.500)  by model 1 (0.900)  handbook/leave.md  part 1 of 2  team=people
                # Leave
         "#]]
         .assert_eq(&explained(&found));

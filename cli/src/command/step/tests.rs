@@ -259,3 +259,30 @@ fn examples_take_what_steps_print() {
         assert!(line.contains(" --sleep ") || line.contains(" --until ") || line.contains(">/dev/null"), "{line}");
     }
 }
+
+#[test]
+fn parts_of_documents_are_printed() {
+    let words = ["--search", "handbook", "--query", "how long?", "--top-k", "2", "--metadata", "team=ops"];
+    let answer = json!({"data": {"hits": [{"source": "a.md", "text": "# Leave\n\nThirty days.\n"}, {"source": "b.md", "text": "x"}]}});
+    let asks = |words: &[&str], answer: Value| {
+        against(words, move |worker| {
+            let asked = worker.hears();
+            let input = json!({"base": "handbook", "query": "how long?", "top_k": 2, "metadata": {"team": "ops"}});
+            assert_eq!((&asked["kind"], &asked["tool"]), (&json!("tool"), &json!("atlas.documents.search")));
+            assert_eq!((&asked["input"], &asked["args"]), (&input, &input));
+            worker.says(&json!({"call": 7, "value": answer}));
+        })
+    };
+    assert_eq!(text(asks(&words, answer.clone())), "a.md\n  # Leave\n\n  Thirty days.\n\nb.md\n  x\n");
+    let as_json = [&words[..], &["--json"]].concat();
+    assert_eq!(
+        text(asks(&as_json, answer)),
+        "[{\"source\":\"a.md\",\"text\":\"# Leave\\n\\nThirty days.\\n\"},{\"source\":\"b.md\",\"text\":\"x\"}]\n"
+    );
+    assert_eq!(text(asks(&words, json!({"data": {"hits": []}}))), "");
+    let refused = asks(&words, json!({"refused": "Agent not allowed"})).ok();
+    assert_eq!(refused, Some(End::Failed { error: "Agent not allowed".to_owned(), code: 1, printed: Vec::new() }));
+    for words in [&["--search", "x"][..], &["--query", "x"], &["--search", "x", "--query", "y", "--metadata", "z"]] {
+        assert!(Command::try_parse_from(["step"].iter().chain(words)).is_err(), "{words:?}");
+    }
+}

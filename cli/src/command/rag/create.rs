@@ -1,0 +1,102 @@
+//! `atlasctl rag create`.
+
+use serde_json::{Map, Value, json};
+
+use super::add::{self, Add};
+use super::readers::ReaderOptions;
+use super::refresh;
+use super::show::print;
+use super::{BASES, at};
+use crate::context::Context;
+use crate::exit::Exit;
+use crate::failure::Failure;
+
+/// Options of `atlasctl rag create`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Create {
+    #[command(flatten)]
+    documents: Add,
+    /// What the documents are about.
+    #[arg(long, value_name = "TEXT")]
+    description: Option<String>,
+    /// Most bytes of a chunk, 64 to 65536; 2000 if it is left out.
+    #[arg(long, value_name = "BYTES")]
+    chunk_size: Option<u64>,
+    /// How much of the chunk before a chunk repeats, 0 to 50 percent of its size; 5 if it is left out.
+    #[arg(long, value_name = "PERCENT")]
+    chunk_overlap: Option<u64>,
+    /// Parts that a search finds if it does not say how many, 1 to 100; 5 if it is left out.
+    #[arg(long, value_name = "COUNT")]
+    top_k: Option<u64>,
+    /// The model that makes vectors of the parts, of the type embedding; found by words alone without one. '' for none.
+    #[arg(long, value_name = "MODEL")]
+    embedding: Option<String>,
+    /// The model that ranks what was found, of the type reranker; '' for none.
+    #[arg(long, value_name = "MODEL")]
+    reranker: Option<String>,
+    /// What the cluster fills the base from: https://HOST/PAGE, https://HOST/PATH/**, sitemap:https://HOST/SITEMAP.xml,
+    /// git:https://HOST/REPOSITORY[#BRANCH][:FOLDER-OR-PATTERN] or LOADER:RESOURCE; can be repeated. '' for none.
+    #[arg(long = "from", value_name = "SOURCE")]
+    sources: Vec<String>,
+    /// How often the sources are read again, at least 5 minutes; only when it is asked for without it.
+    #[arg(long, value_name = "MINUTES")]
+    refresh: Option<u64>,
+    #[command(flatten)]
+    readers: ReaderOptions,
+    /// Change the settings of a base that is there.
+    #[arg(long)]
+    replace: bool,
+}
+
+pub(super) async fn run(context: &Context, options: &Create) -> Result<Exit, Failure> {
+    let Create {
+        documents, description, chunk_size, chunk_overlap, top_k, embedding, reranker, readers, replace, ..
+    } = options;
+    let named: Vec<&String> = options.sources.iter().filter(|source| !source.is_empty()).collect();
+    let readers = readers.rules()?;
+    let mut settings = Map::new();
+    for (name, value) in [
+        ("description", description.as_ref().map(|text| json!(text))),
+        ("chunk_size", chunk_size.map(|size| json!(size))),
+        ("chunk_overlap", chunk_overlap.map(|percent| json!(percent))),
+        ("top_k", top_k.map(|count| json!(count))),
+        ("embedding", embedding.as_ref().map(|model| json!(model))),
+        ("reranker", reranker.as_ref().map(|model| json!(model))),
+        ("readers", readers.map(|rules| json!(rules))),
+        ("sources", (!options.sources.is_empty()).then(|| json!(named))),
+        ("refresh_minutes", options.refresh.map(|minutes| json!(minutes))),
+    ] {
+        settings.extend(value.map(|value| (name.to_owned(), value)));
+    }
+    let client = context.client()?;
+    let mut draft = settings.clone();
+    draft.insert("name".to_owned(), documents.name.as_str().into());
+    let value = match client.post(&BASES, &[], &Value::Object(draft)).await {
+        Err(failure) if failure.exit == Exit::Conflict && *replace => {
+            client.put(&at(&documents.name), &[], &Value::Object(settings)).await?
+        }
+        Err(failure) if failure.exit == Exit::Conflict => {
+            return Err(
+                failure.with_next("the base is there with other settings; change them: atlasctl rag create --replace")
+            );
+        }
+        answer => answer?,
+    };
+    if !documents.names_documents() {
+        print(context, value)?;
+        let read = collected(context, options, &named).await?;
+        return Ok(worse(read, documents.wait(context).await?));
+    }
+    let read = collected(context, options, &named).await?;
+    Ok(worse(read, add::run(context, documents).await?))
+}
+
+/// Lets the cluster read the sources that the command names.
+async fn collected(context: &Context, options: &Create, named: &[&String]) -> Result<Exit, Failure> {
+    let Create { documents, .. } = options;
+    if named.is_empty() { Ok(Exit::Done) } else { refresh::sources(context, &documents.name, documents.waits()).await }
+}
+
+fn worse(first: Exit, second: Exit) -> Exit {
+    if second == Exit::Done { first } else { second }
+}
