@@ -14,6 +14,8 @@ mod chains;
 #[cfg(test)]
 mod document_bases;
 #[cfg(test)]
+mod document_readers;
+#[cfg(test)]
 mod endings;
 #[cfg(test)]
 mod evals;

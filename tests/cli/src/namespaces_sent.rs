@@ -97,13 +97,15 @@ const ASK: &[&str] = &[
     "rag show x",
     "rag search x y",
     "rag explain x y",
+    "rag eval x judged",
     "rag remove x y",
     "rag rebuild x",
+    "rag refresh x",
     "rag delete x --yes",
     "rag export x out",
+    "rag import facts/base.yaml",
     "graph run x",
     "graph history job-1",
-    "rag import facts/base.yaml",
     "graph watch job-1",
     "graph resume job-1",
     "graph fork job-1 --from-step 2",
@@ -316,10 +318,10 @@ fn every_verb_sends_the_namespace() {
     std::fs::write(folder.path().join("value"), "x").expect("written");
     std::fs::create_dir_all(folder.path().join("facts/general")).expect("a folder");
     std::fs::write(folder.path().join("facts/general/a.md"), "x").expect("written");
-    std::fs::write(folder.path().join("cases"), "{\"input\": {}}\n").expect("written");
-    let (server, asked) = recording();
     std::fs::write(folder.path().join("facts/base.yaml"), "files: {}\n").expect("written");
     std::fs::write(folder.path().join("judged"), "{\"question\": \"a\", \"sources\": [\"b\"]}\n").expect("written");
+    std::fs::write(folder.path().join("cases"), "{\"input\": {}}\n").expect("written");
+    let (server, asked) = recording();
     let mut wrong = Vec::new();
     for verb in ASK {
         asked.lock().expect("not poisoned").clear();

@@ -34,6 +34,8 @@ mod backup;
 #[cfg(test)]
 mod bad_input;
 #[cfg(test)]
+mod base_vectors;
+#[cfg(test)]
 mod budgets;
 #[cfg(test)]
 mod canary;
@@ -47,6 +49,8 @@ mod circuits;
 mod client_programs;
 #[cfg(test)]
 mod coder;
+#[cfg(test)]
+mod collected_bases;
 #[cfg(test)]
 mod containers;
 #[cfg(test)]

@@ -277,12 +277,12 @@ async fn clients_of_the_official_sdk_run_agents() {
         {"way": "agent", "text": "hello", "progress": []}
         {"way": "agent", "health": "ok"}
         {"way": "session", "version": "2025-11-25"}
-        {"way": "session", "tools": ["agents_search", "agent_describe", "agent_run", "job_get", "job_wait", "job_answer", "job_cancel", "chain_run", "docs_search"]}
+        {"way": "session", "tools": ["agents_search", "agent_describe", "agent_run", "job_get", "job_wait", "job_answer", "job_cancel", "chain_run", "docs_search", "search_documents"]}
         {"way": "session", "output": {"message": "hello"}, "progress": ["exec-echo: assigned", "exec-echo: queued"]}
         {"way": "session", "refused": true, "text": "error[E1102]: the input does not fit the contract of exec-echo 1.0.0\n  at /: \"message\" is required\ncall agent_describe with the agent exec-echo: it shows the schemas"}
         {"way": "fastmcp", "name": "exec-echo", "schema": ["properties", "required", "type"]}
         {"way": "stdio", "version": "2025-11-25"}
-        {"way": "stdio", "tools": ["agents_search", "agent_describe", "agent_run", "job_get", "job_wait", "job_answer", "job_cancel", "chain_run", "docs_search"]}
+        {"way": "stdio", "tools": ["agents_search", "agent_describe", "agent_run", "job_get", "job_wait", "job_answer", "job_cancel", "chain_run", "docs_search", "search_documents"]}
         {"way": "stdio", "output": {"message": "hello"}, "progress": ["exec-echo: assigned", "exec-echo: queued"]}
         {"way": "stdio", "refused": true, "text": "error[E1102]: the input does not fit the contract of exec-echo 1.0.0\n  at /: \"message\" is required\ncall agent_describe with the agent exec-echo: it shows the schemas"}
     "#]].assert_eq(&said);

@@ -4,7 +4,7 @@ use std::process::Command;
 
 use crate::tree;
 
-const PURE: [&str; 27] = [
+const PURE: [&str; 28] = [
     "atlas-types",
     "atlas-access",
     "atlas-api",
@@ -20,6 +20,7 @@ const PURE: [&str; 27] = [
     "atlas-slots",
     "atlas-expressions",
     "atlas-retrieval",
+    "atlas-pages",
     "atlas-mediation",
     "atlas-mcp-spec",
     "atlas-model",
