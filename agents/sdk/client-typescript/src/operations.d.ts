@@ -1049,7 +1049,7 @@ export class Operations extends Calls {
       namespace?: string;
     },
   ): Promise<t.Memory>;
-  /** Appends a line to a shared memory, or replaces its text. Needs the right `objects.write`. */
+  /** Appends a line to a shared memory, or replaces its text or its oldest entries. Needs the right `objects.write`. */
   writeMemory(
     body: t.MemoryChange,
     options?: CallOptions & {
@@ -1221,6 +1221,14 @@ export class Operations extends Calls {
       namespace?: string;
     },
   ): Promise<t.RebuiltBase>;
+  /** Reads the sources of a base by a job. If one does so already, the answer is that job. Needs the right `objects.write`. */
+  collectBase(
+    name: string,
+    options?: CallOptions & {
+      /** the namespace; defaults to `default` */
+      namespace?: string;
+    },
+  ): Promise<t.BaseCollecting>;
   /** The documents of a base by source. Needs the right `objects.read`. */
   listDocuments(
     name: string,
@@ -1254,6 +1262,8 @@ export class Operations extends Calls {
     options?: CallOptions & {
       /** the source; if no document has it, a pattern in which `*` is any text, such as `docs/*.md` */
       source?: string;
+      /** `true` writes the base anew, so that no segment has removed documents */
+      erase?: boolean;
       /** the namespace; defaults to `default` */
       namespace?: string;
     },

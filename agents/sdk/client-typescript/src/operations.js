@@ -1348,6 +1348,18 @@ export class Operations extends Calls {
     );
   }
 
+  collectBase(name, options = {}) {
+    return this._json(
+      "POST",
+      "/api/bases/{name}/collect",
+      { name },
+      { namespace: options.namespace },
+      {},
+      undefined,
+      options,
+    );
+  }
+
   listDocuments(name, options = {}) {
     return this._json(
       "GET",
@@ -1377,7 +1389,7 @@ export class Operations extends Calls {
       "DELETE",
       "/api/bases/{name}/documents",
       { name },
-      { source: options.source, namespace: options.namespace },
+      { source: options.source, erase: options.erase, namespace: options.namespace },
       {},
       undefined,
       options,

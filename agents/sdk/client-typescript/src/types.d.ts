@@ -982,6 +982,8 @@ export interface MemoryEntry {
   replaces: boolean;
   /** Whether a later one replaced it: it is history, and no part of the text. */
   replaced: boolean;
+  /** Whether it is a summary, which stands for entries before it. */
+  summary: boolean;
   /** The principal that wrote it. */
   author: string;
   /** The agent that wrote it; null if it was a person or another program. */
@@ -995,10 +997,24 @@ export interface MemoryEntry {
 /** What is written to a memory. */
 export interface MemoryChange {
   content: string;
-  /** `append` adds a line, `write` replaces the text. */
-  action: "append" | "write" | (string & {});
+  /** `append` adds a line, `write` replaces the text, and `compact` replaces the oldest entries by a summary of them. */
+  action: "append" | "write" | "compact" | (string & {});
   /** Whose memory: `namespace` if it is empty, or `agent:NAME`, `user:NAME`, `conversation:ID`. */
   scope?: string;
+  /** Only of a summary, which needs it. */
+  summary_of?: SummaryOf | null;
+}
+
+/** For which entries a summary stands: the oldest ones of the text. */
+export interface SummaryOf {
+  /** The id of the first one. */
+  first: string;
+  /** The id of the last one. */
+  last: string;
+  /** How many they are. If the memory was changed, so that the oldest entries are others, the summary is refused; entries that were appended stay behind it. */
+  entries: number;
+  /** The job that wrote the summary; null if it was a person or another program. */
+  job?: string | null;
 }
 
 /** One piece of knowledge. */
@@ -1068,6 +1084,48 @@ export interface KnowledgeRights {
   write_domains: Array<string>;
 }
 
+/** A rule on who finds which documents: a document is found by whom any rule with it names. */
+export interface DocumentReaders {
+  /** Names of principals, in which `*` is any text. None for everyone. */
+  principals?: Array<string>;
+  /** Documents whose sources begin with it. */
+  source?: string;
+  /** Documents with these members in their metadata. The text `caller.NAME` stands for what is known of the caller under that name. */
+  metadata?: Record<string, unknown>;
+}
+
+/** The vectors of the chunks of a base. */
+export interface BaseVectors {
+  /** `ready` if each chunk has one, `building`, or `failed`. */
+  state: string;
+  /** Chunks of the base, when they were last counted. */
+  chunks: number;
+  /** Chunks of them that have no vector yet. They are found by words alone. */
+  missing: number;
+  /** Numbers of a vector; 0 before the first one is made. */
+  dimension: number;
+  /** Why there are no more of them; null if nothing failed. It is tried again. */
+  error: string | null;
+}
+
+/** How the sources of a base were last read. */
+export interface BaseCollection {
+  /** When it ended, Unix time in seconds. */
+  at: number;
+  /** The job that read them. */
+  job: string;
+  /** Documents that they have. */
+  documents: number;
+  /** Why some are missing, the first few. */
+  errors: Array<string>;
+}
+
+/** The job that reads the sources of a base. */
+export interface BaseCollecting {
+  /** The job. Its output says what was added, replaced and removed. */
+  job: string;
+}
+
 /** A document base. */
 export interface Base {
   /** Unique in its namespace. */
@@ -1080,6 +1138,20 @@ export interface Base {
   chunk_overlap: number;
   /** Chunks that a search finds if it does not say how many. */
   top_k: number;
+  /** The model that makes vectors of its chunks; null if they are found by words alone. */
+  embedding: string | null;
+  /** The model that ranks what was found; null without one. */
+  reranker: string | null;
+  /** What the cluster fills it from, besides what is added. */
+  sources: Array<string>;
+  /** How often the sources are read again, in minutes; 0 is only when somebody asks for it. */
+  refresh_minutes: number;
+  /** Who finds which documents; all find all if it is empty. */
+  readers: Array<DocumentReaders>;
+  /** The vectors; null without a model for them. */
+  vectors: BaseVectors | null;
+  /** How the sources were last read; null before the first time. */
+  collected: BaseCollection | null;
   /** Documents in it. */
   documents: number;
   /** Size of its segments. */
@@ -1103,6 +1175,16 @@ export interface BaseDraft {
   chunk_overlap?: number | null;
   /** Chunks that a search finds if it does not say how many, 1 to 100; 5 if it is left out. */
   top_k?: number | null;
+  /** The model that makes vectors of chunks; by words alone without one. */
+  embedding?: string | null;
+  /** The model that ranks what was found; none without it. */
+  reranker?: string | null;
+  /** Pages, websites and repositories that the cluster fills the base from, up to 64. */
+  sources?: Array<string> | null;
+  /** How often the sources are read again, in minutes, at least 5; 0 is only when somebody asks for it. */
+  refresh_minutes?: number | null;
+  /** Who finds which documents, up to 64 rules; all find all without one. */
+  readers?: Array<DocumentReaders> | null;
 }
 
 /** What changes of a base; what is not named stays. */
@@ -1111,12 +1193,24 @@ export interface BaseChange {
   chunk_size?: number | null;
   chunk_overlap?: number | null;
   top_k?: number | null;
+  /** The model that makes vectors of chunks, empty for none. */
+  embedding?: string | null;
+  /** The model that ranks what was found, empty for none. */
+  reranker?: string | null;
+  /** Pages, websites and repositories that the cluster fills the base from, up to 64. */
+  sources?: Array<string> | null;
+  /** How often the sources are read again, in minutes, at least 5; 0 is only when somebody asks for it. */
+  refresh_minutes?: number | null;
+  /** Who finds which documents, up to 64 rules; all find all without one. */
+  readers?: Array<DocumentReaders> | null;
 }
 
 /** How a base is written anew. */
 export interface BaseRebuild {
   /** Whether documents that no controller can read are left out; otherwise they are an error. */
   drop_unreadable?: boolean;
+  /** Whether all vectors are made anew, for example because the model is another one. */
+  vectors?: boolean;
 }
 
 /** A base that was written anew. */
@@ -1185,7 +1279,7 @@ export interface DocumentPage {
 export interface UnreadableSegment {
   /** The digest of the artifact. */
   segment: string;
-  /** How many documents it had. */
+  /** How many documents it had; 0 for a caller that may not read all of the base. */
   documents: number;
   reason: string;
 }
@@ -1197,7 +1291,7 @@ export interface RemovedDocuments {
 
 /** A question to a base. */
 export interface DocumentQuery {
-  /** Words; chunks that share none with it are not found. */
+  /** Without a model for vectors, chunks that share no word with it are not found. */
   query: string;
   /** Most chunks, 1 to 100; as the base says if it is left out. */
   top_k?: number | null;
@@ -1207,6 +1301,10 @@ export interface DocumentQuery {
   metadata?: Record<string, unknown>;
   /** Whether the answer says why each chunk came. */
   explain?: boolean;
+  /** Whether words alone count, so that no model is asked. */
+  words_only?: boolean;
+  /** Whether the model that ranks what was found is not asked. */
+  unranked?: boolean;
 }
 
 /** A chunk that fits a question. */
@@ -1222,8 +1320,12 @@ export interface DocumentHit {
   /** How many chunks the document has. */
   chunks: number;
   metadata: Record<string, unknown>;
-  /** Its place by the words of the question; null if the question did not ask to explain. */
+  /** Its place by the words of the question; null if it has none, or if the question did not ask to explain. */
   by_words: HitRank | null;
+  /** Its place by its vector, likewise. The score is the cosine. */
+  by_vector: HitRank | null;
+  /** Its place by the model that ranks, likewise. */
+  by_model: HitRank | null;
 }
 
 /** The place of a chunk in an order. */
@@ -1241,6 +1343,8 @@ export interface FoundDocuments {
   documents: number;
   /** Chunks that were searched. */
   chunks: number;
+  /** Chunks of them without a vector, which are found by words alone; 0 if words alone count. */
+  without_vector: number;
   /** What could not be searched. */
   unreadable: Array<UnreadableSegment>;
 }
@@ -1983,6 +2087,8 @@ export interface Whoami {
     /** the rights */
     rights: Array<string>;
   }>;
+  /** what else is known of it: texts by the names of attributes, which rules of document bases compare */
+  attributes?: Record<string, Array<string>>;
 }
 
 /** Request for a token. */

@@ -2292,7 +2292,7 @@ class AsyncOperations(AsyncCalls):
         namespace: str | None = None,
         deadline: float | None = None,
     ) -> t.Memory:
-        """Appends a line to a shared memory, or replaces its text. Needs the right `objects.write`.
+        """Appends a line to a shared memory, or replaces its text or its oldest entries. Needs the right `objects.write`.
 
         idempotency_key: up to 255 characters; a repeat with the same key gets the first answer
         namespace: the namespace; defaults to `default`
@@ -2677,6 +2677,27 @@ class AsyncOperations(AsyncCalls):
             deadline,
         )
 
+    async def collect_base(
+        self,
+        name: str,
+        *,
+        namespace: str | None = None,
+        deadline: float | None = None,
+    ) -> t.BaseCollecting:
+        """Reads the sources of a base by a job. If one does so already, the answer is that job. Needs the right `objects.write`.
+
+        namespace: the namespace; defaults to `default`
+        """
+        return await self._json(
+            "POST",
+            "/api/bases/{name}/collect",
+            {"name": name},
+            {"namespace": namespace},
+            {},
+            None,
+            deadline,
+        )
+
     async def list_documents(
         self,
         name: str,
@@ -2735,19 +2756,21 @@ class AsyncOperations(AsyncCalls):
         name: str,
         *,
         source: str | None = None,
+        erase: bool | None = None,
         namespace: str | None = None,
         deadline: float | None = None,
     ) -> t.RemovedDocuments:
         """Removes documents. They are in no answer from then on. Needs the right `objects.write`.
 
         source: the source; if no document has it, a pattern in which `*` is any text, such as `docs/*.md`
+        erase: `true` writes the base anew, so that no segment has removed documents
         namespace: the namespace; defaults to `default`
         """
         return await self._json(
             "DELETE",
             "/api/bases/{name}/documents",
             {"name": name},
-            {"source": source, "namespace": namespace},
+            {"source": source, "erase": erase, "namespace": namespace},
             {},
             None,
             deadline,
@@ -5319,7 +5342,7 @@ class Operations(Calls):
         namespace: str | None = None,
         deadline: float | None = None,
     ) -> t.Memory:
-        """Appends a line to a shared memory, or replaces its text. Needs the right `objects.write`.
+        """Appends a line to a shared memory, or replaces its text or its oldest entries. Needs the right `objects.write`.
 
         idempotency_key: up to 255 characters; a repeat with the same key gets the first answer
         namespace: the namespace; defaults to `default`
@@ -5704,6 +5727,27 @@ class Operations(Calls):
             deadline,
         )
 
+    def collect_base(
+        self,
+        name: str,
+        *,
+        namespace: str | None = None,
+        deadline: float | None = None,
+    ) -> t.BaseCollecting:
+        """Reads the sources of a base by a job. If one does so already, the answer is that job. Needs the right `objects.write`.
+
+        namespace: the namespace; defaults to `default`
+        """
+        return self._json(
+            "POST",
+            "/api/bases/{name}/collect",
+            {"name": name},
+            {"namespace": namespace},
+            {},
+            None,
+            deadline,
+        )
+
     def list_documents(
         self,
         name: str,
@@ -5762,19 +5806,21 @@ class Operations(Calls):
         name: str,
         *,
         source: str | None = None,
+        erase: bool | None = None,
         namespace: str | None = None,
         deadline: float | None = None,
     ) -> t.RemovedDocuments:
         """Removes documents. They are in no answer from then on. Needs the right `objects.write`.
 
         source: the source; if no document has it, a pattern in which `*` is any text, such as `docs/*.md`
+        erase: `true` writes the base anew, so that no segment has removed documents
         namespace: the namespace; defaults to `default`
         """
         return self._json(
             "DELETE",
             "/api/bases/{name}/documents",
             {"name": name},
-            {"source": source, "namespace": namespace},
+            {"source": source, "erase": erase, "namespace": namespace},
             {},
             None,
             deadline,

@@ -1168,6 +1168,8 @@ class MemoryEntry(TypedDict):
     replaces: bool
     #: Whether a later one replaced it: it is history, and no part of the text.
     replaced: bool
+    #: Whether it is a summary, which stands for entries before it.
+    summary: bool
     #: The principal that wrote it.
     author: str
     #: The agent that wrote it; null if it was a person or another program.
@@ -1182,7 +1184,7 @@ class _MemoryChange(TypedDict):
     """Members that are always there."""
 
     content: str
-    #: `append` adds a line, `write` replaces the text.
+    #: `append` adds a line, `write` replaces the text, and `compact` replaces the oldest entries by a summary of them.
     action: str
 
 
@@ -1191,6 +1193,26 @@ class MemoryChange(_MemoryChange, total=False):
 
     #: Whose memory: `namespace` if it is empty, or `agent:NAME`, `user:NAME`, `conversation:ID`.
     scope: str
+    #: Only of a summary, which needs it.
+    summary_of: SummaryOf | None
+
+
+class _SummaryOf(TypedDict):
+    """Members that are always there."""
+
+    #: The id of the first one.
+    first: str
+    #: The id of the last one.
+    last: str
+    #: How many they are. If the memory was changed, so that the oldest entries are others, the summary is refused; entries that were appended stay behind it.
+    entries: int
+
+
+class SummaryOf(_SummaryOf, total=False):
+    """For which entries a summary stands: the oldest ones of the text."""
+
+    #: The job that wrote the summary; null if it was a person or another program.
+    job: str | None
 
 
 class KnowledgeEntry(TypedDict):
@@ -1271,6 +1293,52 @@ class KnowledgeRights(TypedDict):
     write_domains: list[str]
 
 
+class DocumentReaders(TypedDict, total=False):
+    """A rule on who finds which documents: a document is found by whom any rule with it names."""
+
+    #: Names of principals, in which `*` is any text. None for everyone.
+    principals: list[str]
+    #: Documents whose sources begin with it.
+    source: str
+    #: Documents with these members in their metadata. The text `caller.NAME` stands for what is known of the caller under that name.
+    metadata: dict[str, Any]
+
+
+class BaseVectors(TypedDict):
+    """The vectors of the chunks of a base."""
+
+    #: `ready` if each chunk has one, `building`, or `failed`.
+    state: str
+    #: Chunks of the base, when they were last counted.
+    chunks: int
+    #: Chunks of them that have no vector yet. They are found by words alone.
+    missing: int
+    #: Numbers of a vector; 0 before the first one is made.
+    dimension: int
+    #: Why there are no more of them; null if nothing failed. It is tried again.
+    error: str | None
+
+
+class BaseCollection(TypedDict):
+    """How the sources of a base were last read."""
+
+    #: When it ended, Unix time in seconds.
+    at: int
+    #: The job that read them.
+    job: str
+    #: Documents that they have.
+    documents: int
+    #: Why some are missing, the first few.
+    errors: list[str]
+
+
+class BaseCollecting(TypedDict):
+    """The job that reads the sources of a base."""
+
+    #: The job. Its output says what was added, replaced and removed.
+    job: str
+
+
 class Base(TypedDict):
     """A document base."""
 
@@ -1284,6 +1352,20 @@ class Base(TypedDict):
     chunk_overlap: int
     #: Chunks that a search finds if it does not say how many.
     top_k: int
+    #: The model that makes vectors of its chunks; null if they are found by words alone.
+    embedding: str | None
+    #: The model that ranks what was found; null without one.
+    reranker: str | None
+    #: What the cluster fills it from, besides what is added.
+    sources: list[str]
+    #: How often the sources are read again, in minutes; 0 is only when somebody asks for it.
+    refresh_minutes: int
+    #: Who finds which documents; all find all if it is empty.
+    readers: list[DocumentReaders]
+    #: The vectors; null without a model for them.
+    vectors: BaseVectors | None
+    #: How the sources were last read; null before the first time.
+    collected: BaseCollection | None
     #: Documents in it.
     documents: int
     #: Size of its segments.
@@ -1313,6 +1395,16 @@ class BaseDraft(_BaseDraft, total=False):
     chunk_overlap: int | None
     #: Chunks that a search finds if it does not say how many, 1 to 100; 5 if it is left out.
     top_k: int | None
+    #: The model that makes vectors of chunks; by words alone without one.
+    embedding: str | None
+    #: The model that ranks what was found; none without it.
+    reranker: str | None
+    #: Pages, websites and repositories that the cluster fills the base from, up to 64.
+    sources: list[str] | None
+    #: How often the sources are read again, in minutes, at least 5; 0 is only when somebody asks for it.
+    refresh_minutes: int | None
+    #: Who finds which documents, up to 64 rules; all find all without one.
+    readers: list[DocumentReaders] | None
 
 
 class BaseChange(TypedDict, total=False):
@@ -1322,6 +1414,16 @@ class BaseChange(TypedDict, total=False):
     chunk_size: int | None
     chunk_overlap: int | None
     top_k: int | None
+    #: The model that makes vectors of chunks, empty for none.
+    embedding: str | None
+    #: The model that ranks what was found, empty for none.
+    reranker: str | None
+    #: Pages, websites and repositories that the cluster fills the base from, up to 64.
+    sources: list[str] | None
+    #: How often the sources are read again, in minutes, at least 5; 0 is only when somebody asks for it.
+    refresh_minutes: int | None
+    #: Who finds which documents, up to 64 rules; all find all without one.
+    readers: list[DocumentReaders] | None
 
 
 class BaseRebuild(TypedDict, total=False):
@@ -1329,6 +1431,8 @@ class BaseRebuild(TypedDict, total=False):
 
     #: Whether documents that no controller can read are left out; otherwise they are an error.
     drop_unreadable: bool
+    #: Whether all vectors are made anew, for example because the model is another one.
+    vectors: bool
 
 
 class RebuiltBase(TypedDict):
@@ -1410,7 +1514,7 @@ class UnreadableSegment(TypedDict):
 
     #: The digest of the artifact.
     segment: str
-    #: How many documents it had.
+    #: How many documents it had; 0 for a caller that may not read all of the base.
     documents: int
     reason: str
 
@@ -1424,7 +1528,7 @@ class RemovedDocuments(TypedDict):
 class _DocumentQuery(TypedDict):
     """Members that are always there."""
 
-    #: Words; chunks that share none with it are not found.
+    #: Without a model for vectors, chunks that share no word with it are not found.
     query: str
 
 
@@ -1439,6 +1543,10 @@ class DocumentQuery(_DocumentQuery, total=False):
     metadata: dict[str, Any]
     #: Whether the answer says why each chunk came.
     explain: bool
+    #: Whether words alone count, so that no model is asked.
+    words_only: bool
+    #: Whether the model that ranks what was found is not asked.
+    unranked: bool
 
 
 class DocumentHit(TypedDict):
@@ -1455,8 +1563,12 @@ class DocumentHit(TypedDict):
     #: How many chunks the document has.
     chunks: int
     metadata: dict[str, Any]
-    #: Its place by the words of the question; null if the question did not ask to explain.
+    #: Its place by the words of the question; null if it has none, or if the question did not ask to explain.
     by_words: HitRank | None
+    #: Its place by its vector, likewise. The score is the cosine.
+    by_vector: HitRank | None
+    #: Its place by the model that ranks, likewise.
+    by_model: HitRank | None
 
 
 class HitRank(TypedDict):
@@ -1476,6 +1588,8 @@ class FoundDocuments(TypedDict):
     documents: int
     #: Chunks that were searched.
     chunks: int
+    #: Chunks of them without a vector, which are found by words alone; 0 if words alone count.
+    without_vector: int
     #: What could not be searched.
     unreadable: list[UnreadableSegment]
 
@@ -2348,8 +2462,8 @@ class WhoamiGrants(_WhoamiGrants, total=False):
     namespace: str
 
 
-class Whoami(TypedDict):
-    """Who sends the request."""
+class _Whoami(TypedDict):
+    """Members that are always there."""
 
     #: the principal
     principal: str
@@ -2357,6 +2471,13 @@ class Whoami(TypedDict):
     authenticated: bool
     #: what it is granted
     grants: list[WhoamiGrants]
+
+
+class Whoami(_Whoami, total=False):
+    """Who sends the request."""
+
+    #: what else is known of it: texts by the names of attributes, which rules of document bases compare
+    attributes: dict[str, list[str]]
 
 
 class _AccessTokenRequest(TypedDict):
