@@ -152,6 +152,6 @@ proptest! {
             found("b".to_owned(), loaded, (&query, vector(), 5), readable).expect("an answer")
         };
         let all = Readable::new(&[], &caller);
-        prop_assert_eq!(answer(&load(documents.clone()), &readable), answer(&load(own), &all));
+        prop_assert_eq!(answer(&load(documents), &readable), answer(&load(own), &all));
     }
 }

@@ -103,8 +103,9 @@ async fn clients_of_mcp_find_and_read_what_their_caller_may() {
     assert!(unknown.to_string().contains("no such base"), "{unknown}");
 
     let call = |arguments: Value| json!({"name": "search_documents", "arguments": arguments});
-    let found = ask(&law, "tools/call", call(json!({"base": "handbook", "query": "tea", "top_k": "5"}))).await;
-    let hits = found["result"]["structuredContent"]["hits"].as_array().expect("hits").clone();
+    let found = ask(&law, "tools/call", call(json!({"base": "handbook", "query": "tea", "top_k": 5}))).await;
+    let hits = found["result"]["structuredContent"]["hits"].as_array();
+    let hits = hits.unwrap_or_else(|| panic!("{found}")).clone();
     assert_eq!(hits.len(), 1, "{found}");
     assert_eq!(
         (&hits[0]["text"], &hits[0]["uri"]),
