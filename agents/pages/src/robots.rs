@@ -20,11 +20,6 @@ struct Rule {
 }
 
 impl Robots {
-    /// Rules that allow nothing: those of a website that did not say what it lets programs read.
-    pub fn nothing() -> Self {
-        Self(vec![Rule { allows: false, path: "/".to_owned() }])
-    }
-
     /// Reads a file. What is no rule is skipped, as the standard demands.
     pub fn read(text: &str) -> Self {
         // Rules for this program, and those for all.
@@ -132,7 +127,6 @@ mod tests {
         check("<html>no robots</html>", &[("/", true)]);
         check("Disallow: /x", &[("/x", true)]);
         check("\u{feff}User-agent: *\r\nCrawl-delay: 5\r\nDisallow: /x\r\n", &[("/x", false)]);
-        assert!(!Robots::nothing().allows("/x"));
         let many = format!("User-agent: *\n{}", "Disallow: /x\n".repeat(RULES_MAX + 5));
         assert_eq!(Robots::read(&many).0.len(), RULES_MAX);
     }

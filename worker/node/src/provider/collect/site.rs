@@ -118,7 +118,7 @@ struct Walk<'a> {
 
 impl Walk<'_> {
     async fn pages<C: Controllers>(&self, first: Vec<Url>, handing: &mut Handing<'_, C>) -> Result<bool, Fault> {
-        let mut robots: BTreeMap<String, Robots> = BTreeMap::new();
+        let mut robots = BTreeMap::new();
         let mut known: BTreeSet<Url> = first.iter().cloned().collect();
         // Pages that were read, under the addresses to which redirects led.
         let mut reached = BTreeSet::new();
@@ -128,9 +128,9 @@ impl Walk<'_> {
         loop {
             while open.len() < PARALLEL && asked < PAGES_MAX {
                 let Some((url, depth)) = left.pop_front() else { break };
-                if !self.allows(&mut robots, &url).await {
+                if let Err(why) = self.allows(&mut robots, &url).await {
                     if depth == 0 && self.prefix.is_some() {
-                        handing.error(url.as_str(), "the robots.txt of its website does not allow it");
+                        handing.error(url.as_str(), &why);
                         is_whole = false;
                     }
                     continue;
@@ -187,28 +187,32 @@ impl Walk<'_> {
         Ok(is_whole)
     }
 
-    /// Whether the website of a page lets it be read. One that does not answer allows nothing, one without rules all.
-    async fn allows(&self, robots: &mut BTreeMap<String, Robots>, url: &Url) -> bool {
+    /// Whether the website of a page lets it be read, or why not. One that does not answer allows nothing, one without rules all.
+    async fn allows(&self, known: &mut BTreeMap<String, Result<Robots, String>>, url: &Url) -> Result<(), String> {
         let origin = url.origin().ascii_serialization();
-        if !robots.contains_key(&origin) {
+        if !known.contains_key(&origin) {
             let read = match url.join("/robots.txt") {
                 Ok(at) => self.robots(&at).await,
-                Err(_) => Robots::nothing(),
+                Err(error) => Err(error.to_string()),
             };
-            robots.insert(origin.clone(), read);
+            known.insert(origin.clone(), read);
         }
         let path = url.query().map_or_else(|| url.path().to_owned(), |query| format!("{}?{query}", url.path()));
-        robots.get(&origin).is_some_and(|robots| robots.allows(&path))
+        match known.get(&origin) {
+            Some(Ok(robots)) if robots.allows(&path) => Ok(()),
+            Some(Err(why)) => Err(format!("the robots.txt of its website cannot be read: {why}")),
+            _ => Err("the robots.txt of its website does not allow it".to_owned()),
+        }
     }
 
-    async fn robots(&self, at: &Url) -> Robots {
+    async fn robots(&self, at: &Url) -> Result<Robots, String> {
         match self.web.get(at, &|_| Ok(())).await {
             Ok(answer) => {
                 let body = answer.body.get(..ROBOTS_BYTES_MAX).unwrap_or(&answer.body);
-                Robots::read(&String::from_utf8_lossy(body))
+                Ok(Robots::read(&String::from_utf8_lossy(body)))
             }
-            Err(WebError::Status(status)) if (400..500).contains(&status) && status != 429 => Robots::default(),
-            Err(_) => Robots::nothing(),
+            Err(WebError::Status(status)) if (400..500).contains(&status) && status != 429 => Ok(Robots::default()),
+            Err(error) => Err(error.to_string()),
         }
     }
 }
