@@ -32,11 +32,12 @@ impl Service {
         let state = self.state(Consistency::Linearizable).await?;
         let key = base_key(caller, name)?;
         let object = state.object(&key).ok_or_else(|| Error::UnknownObject(format!("no such base: \"{name}\"")))?;
-        self.begin_collection(object).await.map(collecting)
+        let Begun { job, .. } = self.begin_collection(object).await?;
+        Ok(collecting(job))
     }
 
     /// Submits the job for a base, or finds the one that runs.
-    async fn begin_collection(&self, object: &Object) -> Result<JobId, Error> {
+    async fn begin_collection(&self, object: &Object) -> Result<Begun, Error> {
         let spec = read(object)?;
         let cluster = on_behalf::cluster_in(object.key.namespace.clone());
         let own = probes::collector()?;
@@ -49,33 +50,38 @@ impl Service {
                 return Err(Error::VersionTaken(own.foreign()));
             }
         }
-        let input = json!({"base": object.key.name.as_str(), "sources": spec.sources});
-        let request_id = RequestId::new(&collection_key(object.uid.0, &spec))?;
-        let submission = Submission { request_id: Some(request_id), ..own.submission(&input, PRIORITY) };
-        let job = self.submit(&cluster, submission).await?;
+        let submission = |object: &Object, spec: &BaseSpec| {
+            let input = json!({"base": object.key.name.as_str(), "sources": spec.sources});
+            let request_id = RequestId::new(&collection_key(object.uid.0, spec))?;
+            Ok::<_, Error>(Submission { request_id: Some(request_id), ..own.submission(&input, PRIORITY) })
+        };
+        let begun = Begun::new(self.submit(&cluster, submission(object, &spec)?).await?, &spec);
         let state = self.shared.current().await?;
-        let Some(failed) = state.job(job).filter(|job| job.status.is_terminal()) else { return Ok(job) };
-        // It has failed, and that is not written down yet. The next one is known by another key then.
-        self.end_failed(&object.key, Some(failed), job).await?;
+        let has_failed = |job: &&Arc<Job>| job.status.is_terminal() && job.status != JobStatus::Completed;
+        let Some(failed) = state.job(begun.job).filter(has_failed) else { return Ok(begun) };
+        // That is not written down yet. The next one is known by another key then.
+        self.end_failed(&object.key, Some(failed), &begun).await?;
         let state = self.state(Consistency::Linearizable).await?;
         let object = state.object(&object.key).ok_or(Error::Overloaded)?;
         let spec = read(object)?;
-        let request_id = RequestId::new(&collection_key(object.uid.0, &spec))?;
-        let submission = Submission { request_id: Some(request_id), ..own.submission(&input, PRIORITY) };
-        self.submit(&cluster, submission).await
+        Ok(Begun::new(self.submit(&cluster, submission(object, &spec)?).await?, &spec))
     }
 
     /// Writes down that a job ended without having written down how.
-    async fn end_failed(&self, key: &ObjectKey, job: Option<&Arc<Job>>, id: JobId) -> Result<(), Error> {
+    async fn end_failed(&self, key: &ObjectKey, job: Option<&Arc<Job>>, begun: &Begun) -> Result<(), Error> {
+        // One that is completed has written it down before.
+        if job.is_some_and(|job| job.status == JobStatus::Completed) {
+            return Ok(());
+        }
         let state = self.shared.current().await?;
         let Some(object) = state.object(key) else { return Ok(()) };
-        let spec = read(object)?;
-        if spec.collected.is_some_and(|collected| collected.job == id.to_string()) {
+        // Another one has ended since: this one is no longer what the base is about.
+        if last(&read(object)?) != begun.after {
             return Ok(());
         }
         let ended = CollectedBase {
-            job: id,
-            sources: spec.sources,
+            job: begun.job,
+            sources: begun.sources.clone(),
             documents: 0,
             errors: vec![reason(job.map(|job| &**job))],
             failed: true,
@@ -88,11 +94,31 @@ impl Service {
     }
 }
 
+/// A job that reads the sources of a base.
+#[derive(Debug)]
+struct Begun {
+    job: JobId,
+    /// The job that had read them before; empty if there was none.
+    after: String,
+    /// What it reads.
+    sources: Vec<String>,
+}
+
+impl Begun {
+    fn new(job: JobId, spec: &BaseSpec) -> Self {
+        Self { job, after: last(spec), sources: spec.sources.clone() }
+    }
+}
+
+/// The job that has read the sources of a base last; empty if there was none.
+fn last(spec: &BaseSpec) -> String {
+    spec.collected.as_ref().map(|collected| collected.job.clone()).unwrap_or_default()
+}
+
 fn reason(job: Option<&Job>) -> String {
     let Some(job) = job else { return "the job that read the sources is gone".to_owned() };
     let told = job.failure.as_ref().map(|failure| failure.error.to_string());
     let what = match (job.status, told) {
-        (JobStatus::Completed, _) => "ended without an end".to_owned(),
         (_, Some(told)) => told,
         (status, None) => format!("is {}", status.as_str()),
     };
@@ -127,16 +153,16 @@ pub(crate) async fn collect(shared: Arc<Shared>) {
     }
 }
 
-async fn look(service: &Service, running: &mut BTreeMap<ObjectKey, JobId>) -> Result<(), Error> {
+async fn look(service: &Service, running: &mut BTreeMap<ObjectKey, Begun>) -> Result<(), Error> {
     let shared = &service.shared;
     let state = shared.handle.applied();
-    let ended: Vec<(ObjectKey, JobId)> = running
-        .iter()
-        .filter(|(_, job)| state.job(**job).is_none_or(|job| job.status.is_terminal()))
-        .map(|(key, job)| (key.clone(), *job))
-        .collect();
-    for (key, job) in ended {
-        service.end_failed(&key, state.job(job), job).await?;
+    let has_ended = |begun: &Begun| state.job(begun.job).is_none_or(|job| job.status.is_terminal());
+    let ended: Vec<ObjectKey> =
+        running.iter().filter(|(_, begun)| has_ended(begun)).map(|(key, _)| key.clone()).collect();
+    for key in ended {
+        if let Some(begun) = running.get(&key) {
+            service.end_failed(&key, state.job(begun.job), begun).await?;
+        }
         running.remove(&key);
     }
     let now = shared.env.clock.wall().0.div_euclid(1_000_000);
@@ -150,7 +176,7 @@ async fn look(service: &Service, running: &mut BTreeMap<ObjectKey, JobId>) -> Re
         .collect();
     for object in due {
         match service.begin_collection(&object).await {
-            Ok(job) => drop(running.insert(object.key.clone(), job)),
+            Ok(begun) => drop(running.insert(object.key.clone(), begun)),
             Err(error) => {
                 tracing::debug!(error = &error as &dyn std::error::Error, base = %object.key.name, "could not read the sources of a document base");
             }
