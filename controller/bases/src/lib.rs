@@ -31,8 +31,8 @@ use catalogue::Catalogues;
 
 pub use collect::{COLLECTED_FROM, CollectedBase, Intake, KeptRange, collecting, collection_due, collection_key};
 pub use list::DocumentFilter;
-pub use search::{Asked, BaseModels};
-pub use vectors::{Missing, NewVectors, chunk_key};
+pub use search::{BaseModels, VectorQuestion};
+pub use vectors::{NewVectors, VectorGap, chunk_key};
 
 /// Most documents of one request.
 pub const DOCUMENTS_AT_ONCE_MAX: usize = 1_000;

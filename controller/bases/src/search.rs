@@ -20,7 +20,7 @@ const TOP_K_MAX: u64 = 100;
 
 /// A question as a vector.
 #[derive(Debug, Clone, Copy)]
-pub struct Asked<'a> {
+pub struct VectorQuestion<'a> {
     /// What is known of the model that made it.
     pub model: &'a str,
     pub numbers: &'a [f32],
@@ -55,7 +55,7 @@ impl Bases {
         caller: &Caller,
         name: &str,
         query: DocumentQuery,
-        vector: Option<Asked<'_>>,
+        vector: Option<VectorQuestion<'_>>,
         consistency: Consistency,
     ) -> Result<FoundDocuments, Error> {
         if query.query.len() > QUERY_BYTES_MAX {

@@ -1,5 +1,5 @@
 //! Vectors of chunks. A vector is known by the digest of the text that it was made of, so it stays right when documents move between segments, and
-//! a chunk whose text was there before costs no call of a model.
+//! a chunk whose text was there before costs no model call.
 
 mod file;
 mod store;
@@ -12,7 +12,7 @@ use atlas_objects::BaseSpec;
 use atlas_retrieval::Vectors;
 
 pub(crate) use file::{decode, encode};
-pub use store::{Missing, NewVectors};
+pub use store::{NewVectors, VectorGap};
 
 /// Most bytes of the vectors of one base.
 pub(crate) const VECTOR_BYTES_MAX: u64 = 512 << 20;

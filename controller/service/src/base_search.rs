@@ -2,7 +2,7 @@
 //! agent ([`document_models`](crate::document_models)).
 
 use atlas_api::types::{DocumentHit, DocumentQuery, FoundDocuments, HitRank};
-use atlas_bases::{Asked, chunk_key};
+use atlas_bases::{VectorQuestion, chunk_key};
 
 use crate::document_models::{Chunks, QuestionAsk, RankAsk};
 use crate::{Caller, Consistency, Error, Service};
@@ -34,7 +34,7 @@ impl Service {
             }
             None => None,
         };
-        let vector = asked.as_ref().map(|asked| Asked { model: &asked.model, numbers: &asked.numbers });
+        let vector = asked.as_ref().map(|asked| VectorQuestion { model: &asked.model, numbers: &asked.numbers });
         let Some(model) = models.reranker.filter(|_| !query.unranked) else {
             return self.bases().search(caller, name, query, vector, consistency).await;
         };

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use atlas_artifacts::digest_of;
-use atlas_bases::{Missing, NewVectors};
+use atlas_bases::{NewVectors, VectorGap};
 use atlas_desk::on_behalf;
 use atlas_env::chain;
 use atlas_raft::Leadership;
@@ -172,7 +172,7 @@ async fn all(service: &Service, caller: &Caller, name: &str) -> Result<(), Error
 }
 
 /// Makes and keeps vectors of all texts that have none.
-async fn made(service: &Service, caller: &Caller, name: &str, missing: &Missing) -> Result<(), Error> {
+async fn made(service: &Service, caller: &Caller, name: &str, missing: &VectorGap) -> Result<(), Error> {
     let clock = &service.shared.env.clock;
     let asked = batches(missing).into_iter().map(|places| ask(service, caller, (name, missing), places));
     let mut asked = stream::iter(asked).buffered(JOBS_MAX);
@@ -202,7 +202,7 @@ async fn keep(
     service: &Service,
     caller: &Caller,
     name: &str,
-    (missing, left): (&Missing, usize),
+    (missing, left): (&VectorGap, usize),
     new: &mut NewVectors,
 ) -> Result<(), Error> {
     if new.vectors.is_none() {
@@ -232,7 +232,7 @@ fn join(new: &mut NewVectors, places: Vec<usize>, embedded: Embedded) -> Result<
 async fn ask(
     service: &Service,
     caller: &Caller,
-    (name, missing): (&str, &Missing),
+    (name, missing): (&str, &VectorGap),
     places: Vec<usize>,
 ) -> Result<(Vec<usize>, Embedded), Error> {
     let keys: Vec<String> = places.iter().filter_map(|place| missing.chunk_key(*place)).collect();
@@ -248,7 +248,7 @@ async fn ask(
 }
 
 /// The places of texts in jobs, in order.
-fn batches(missing: &Missing) -> Vec<Vec<usize>> {
+fn batches(missing: &VectorGap) -> Vec<Vec<usize>> {
     let sizes = (0..missing.len()).map(|place| missing.text(place).map_or(0, str::len));
     cut(sizes)
 }

@@ -24,7 +24,7 @@ const ROW_BYTES: usize = 4 + KEY_BYTES;
 const DEAD_ROWS_LEFT: u64 = 1_024;
 
 /// A base whose chunks have no vectors, or not all of them.
-pub struct Missing {
+pub struct VectorGap {
     loaded: SharedLoaded,
     /// The chunks without a vector, each text once.
     chunks: Vec<u32>,
@@ -43,7 +43,7 @@ pub struct Missing {
 pub struct NewVectors {
     /// What is known of the model.
     pub model: String,
-    /// The chunks, by their places in [`Missing`], in the order of the rows.
+    /// The chunks, by their places in [`VectorGap`], in the order of the rows.
     pub places: Vec<usize>,
     /// The rows; none if there are none.
     pub vectors: Option<Arc<Vectors>>,
@@ -53,7 +53,7 @@ pub struct NewVectors {
     pub error: String,
 }
 
-impl Missing {
+impl VectorGap {
     /// How many texts have no vector.
     pub fn len(&self) -> usize {
         self.chunks.len()
@@ -81,7 +81,7 @@ impl Missing {
 
 impl Bases {
     /// The chunks of a base that have no vector, as the base is now. None for a base without a model for vectors.
-    pub async fn missing_vectors(&self, caller: &Caller, name: &str) -> Result<Option<Missing>, Error> {
+    pub async fn missing_vectors(&self, caller: &Caller, name: &str) -> Result<Option<VectorGap>, Error> {
         let (object, spec) = self.find(caller, name, Consistency::Linearizable).await?;
         if spec.embedding.is_empty() {
             return Ok(None);
@@ -91,7 +91,7 @@ impl Bases {
         let model = spec.vectors.map(|vectors| vectors.model).unwrap_or_default();
         let kept = loaded.clone();
         let chunks = self.off(move || missing(&kept)).await?;
-        Ok(Some(Missing { loaded, chunks, uid: object.uid, embedding, model, of }))
+        Ok(Some(VectorGap { loaded, chunks, uid: object.uid, embedding, model, of }))
     }
 
     /// Keeps vectors, and says in the object how far it is. Fails if the base has vectors of another model.
@@ -99,7 +99,7 @@ impl Bases {
         &self,
         caller: &Caller,
         name: &str,
-        missing: &Missing,
+        missing: &VectorGap,
         new: &NewVectors,
     ) -> Result<(), Error> {
         let Ok(base) = key(caller, name) else { return Err(unknown(name)) };
@@ -116,7 +116,15 @@ impl Bases {
             if let Some(rows) = new.vectors.as_ref().filter(|_| !keys.is_empty()) {
                 fits(name, &vectors, &new.model, rows.dimension())?;
                 (vectors.model, vectors.dimension) = (new.model.clone(), rows.dimension() as u64);
-                self.append_vectors(&mut vectors, keys.clone(), rows.clone()).await?;
+                let (mut keys, mut rows) = (keys.clone(), rows.clone());
+                if version(&spec) != missing.of {
+                    // What was removed meanwhile, perhaps to be erased, does not come back.
+                    let now = self.loaded(&object, &spec).await?;
+                    (keys, rows) = self.off(move || living(&keys, &rows, &now)).await?;
+                }
+                if !keys.is_empty() {
+                    self.append_vectors(&mut vectors, keys, rows).await?;
+                }
             }
             if vectors.segments.iter().map(|segment| segment.bytes).sum::<u64>() > VECTOR_BYTES_MAX {
                 return Err(Error::BaseFull(format!(
@@ -241,6 +249,15 @@ fn missing(loaded: &SharedLoaded) -> Vec<u32> {
     let mut seen = HashSet::new();
     let places = (0_u32..).zip(&loaded.keys);
     places.filter(|(_, key)| !loaded.has_vector.contains(*key) && seen.insert(**key)).map(|(chunk, _)| chunk).collect()
+}
+
+/// The rows of the texts that are in a base.
+fn living(keys: &[Key], rows: &Arc<Vectors>, base: &SharedLoaded) -> (Vec<Key>, Arc<Vectors>) {
+    let live: HashSet<&Key> = base.keys.iter().collect();
+    let Ok(mut kept) = Vectors::new(rows.dimension()) else { return (Vec::new(), rows.clone()) };
+    let places = keys.iter().enumerate().filter(|(row, key)| live.contains(key) && kept.push_row_of(rows, *row));
+    let keys = places.map(|(_, key)| *key).collect();
+    (keys, Arc::new(kept))
 }
 
 /// Refuses vectors that do not fit those that are there.

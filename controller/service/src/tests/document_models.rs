@@ -240,7 +240,7 @@ async fn what_cannot_be_asked_makes_no_job() {
     node.service.register(&caller(), package.into(), false).await.expect("registered");
     check(
         node.asks("a").await,
-        &expect!["E1121 document-models 1.0.0 of this namespace is not the cluster's own agent; retire and delete it"],
+        &expect!["E1127 document-models 1.0.0 of this namespace is not the cluster's own agent; retire and delete it"],
     );
     assert!(node.jobs().is_empty());
 }
@@ -249,7 +249,10 @@ async fn what_cannot_be_asked_makes_no_job() {
 async fn answers_that_do_not_come_or_are_of_no_use_are_said() {
     let net = Net::new(1);
     let node = Node::has_models(&net).await;
-    check(node.embeds(&["a"], SHORT, None).await, &expect![""]);
+    check(
+        node.embeds(&["a"], SHORT, None).await,
+        &expect!["E3201 no worker has answered within 0 s: waiting for a worker: none is registered"],
+    );
     assert_eq!(node.jobs()[0].status, JobStatus::Cancelled);
     check(
         node.answers(useless, node.embeds(&["a"], LONG, None)).await,
