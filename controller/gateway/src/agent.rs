@@ -20,7 +20,7 @@ use rmcp::model::{
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 
-use crate::server::{self, VERSIONS};
+use crate::context::{self, VERSIONS};
 use crate::view::{failed, plain_error_text as error_text};
 use send::Sending;
 
@@ -50,8 +50,8 @@ impl Asked {
         let parts = parts.ok_or_else(|| ErrorData::internal_error("the request has no head", None))?;
         let agent = parts.extensions.get::<Addressed>();
         let Addressed(agent) = agent.ok_or_else(|| ErrorData::internal_error("the request has no agent", None))?;
-        let session = server::session(context);
-        Ok(Self { caller: server::caller(context)?, agent: agent.clone(), session: session.map(str::to_owned) })
+        let session = context::session(context);
+        Ok(Self { caller: context::caller(context)?, agent: agent.clone(), session: session.map(str::to_owned) })
     }
 }
 
@@ -100,7 +100,7 @@ impl ServerHandler for AgentServer {
             tools::GET_HEALTH => Ok(health::answer(self, &asked).await.into()),
             // Some clients call the agent by its name.
             name if name == tools::SEND_MESSAGE || *name == *asked.agent => {
-                server::allowed(&self.service, &asked.caller, Jobs::SubmitJob.id(), tools::SEND_MESSAGE).await?;
+                context::allowed(&self.service, &asked.caller, Jobs::SubmitJob.id(), tools::SEND_MESSAGE).await?;
                 let sending = Sending { server: self, asked, context };
                 Ok(sending.answer(request.arguments).await.unwrap_or_else(failed).into())
             }
@@ -126,7 +126,7 @@ impl ServerHandler for AgentServer {
         context: RequestContext<RoleServer>,
     ) -> Result<GetPromptResponse, ErrorData> {
         let asked = Asked::of(&context)?;
-        server::allowed(&self.service, &asked.caller, Jobs::GetJob.id(), "prompts/get").await?;
+        context::allowed(&self.service, &asked.caller, Jobs::GetJob.id(), "prompts/get").await?;
         history::prompt(self, &asked, &request).await.map(Into::into)
     }
 }

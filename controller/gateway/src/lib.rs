@@ -12,6 +12,7 @@ mod body;
 mod call;
 mod chain;
 mod compatible;
+mod context;
 mod docs;
 mod door;
 mod hints;

@@ -13,8 +13,8 @@ use rmcp::service::{Peer, SubscriptionContext};
 use rmcp::{ErrorData, RoleServer};
 use tokio::sync::{Semaphore, watch};
 
+use crate::context::caller;
 use crate::pins;
-use crate::server::caller;
 use crate::sessions::Sessions;
 use crate::view::error_text;
 

@@ -12,8 +12,8 @@ use super::Compatible;
 use super::calls::Running;
 use super::message::{self, INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, RpcError};
 use crate::body;
+use crate::context;
 use crate::schema::{INPUT, Offered};
-use crate::server;
 use crate::texts;
 use crate::view::plain_error_text as error_text;
 
@@ -27,7 +27,7 @@ impl Compatible {
         params: &Map<String, Value>,
     ) -> Value {
         let trace = params.get("_meta").and_then(|meta| meta.get("traceparent")).and_then(Value::as_str);
-        let caller = server::traced(caller.clone(), trace);
+        let caller = context::traced(caller.clone(), trace);
         match self.result(&caller, method, params, running.unwanted()).await {
             Ok(result) => json!({ "jsonrpc": "2.0", "id": id, "result": result }),
             Err(error) => error.answer(Some(id)),
