@@ -16,10 +16,11 @@ pub(crate) mod unhurried;
 use std::fmt;
 use std::time::Duration;
 
+use atlas_types::MemberId;
 use bytes::Bytes;
 use openraft::alias;
 
-use crate::member::Member;
+use crate::member::{Member, Peer};
 
 /// No other member can lead earlier than this after a quorum has last answered the leader.
 pub(crate) const ELECTION_MIN: Duration = Duration::from_millis(200);
@@ -43,6 +44,13 @@ pub(crate) type RaftVote = alias::VoteOf<Types>;
 pub(crate) type RaftEntry = alias::EntryOf<Types>;
 pub(crate) type RaftMembership = openraft::Membership<u64, Member>;
 pub(crate) type RaftStoredMembership = alias::StoredMembershipOf<Types>;
+
+impl Peer {
+    /// The member's name and addresses in `membership`; all empty if it is not a member.
+    pub(crate) fn of(member: MemberId, membership: &RaftMembership) -> Self {
+        Self::new(member, membership.get_node(&member.0).cloned().unwrap_or_default())
+    }
+}
 pub(crate) type RaftSnapshotMeta = alias::SnapshotMetaOf<Types>;
 
 /// An Atlas entry as stored in the log: the bytes of `atlas.state.v1`, then one byte that marks it as an Atlas entry

@@ -4,8 +4,6 @@ use std::fmt;
 
 use atlas_types::MemberId;
 
-use crate::consensus::RaftMembership;
-
 /// The name and addresses of a member. Addresses are `host:port`; empty if unknown.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Member {
@@ -51,11 +49,6 @@ impl Peer {
     /// Its name, or `c` and its number if it has none.
     pub fn label(&self) -> String {
         if self.name.is_empty() { format!("c{}", self.member) } else { self.name.clone() }
-    }
-
-    /// The member's name and addresses in `membership`; all empty if it is not a member.
-    pub(crate) fn of(member: MemberId, membership: &RaftMembership) -> Self {
-        Self::new(member, membership.get_node(&member.0).cloned().unwrap_or_default())
     }
 }
 
