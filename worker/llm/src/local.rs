@@ -10,7 +10,7 @@ use crate::{EncodeError, embedding, failure};
 /// Runs models on this machine.
 pub trait LocalModels: Send + Sync {
     /// A vector for each text, in their order. Texts and vectors are those of one call.
-    fn embed(&self, model: &str, texts: Vec<String>, dimensions: u32) -> BoxFuture<'_, Result<Embedded, CallError>>;
+    fn embed(&self, model: &str, texts: Vec<String>, dimensions: u32) -> BoxFuture<'_, Result<Embeddings, CallError>>;
 
     /// Whether a model can be called: it is made ready if it is not yet.
     fn probe(&self, model: &str) -> BoxFuture<'_, Result<(), CallError>>;
@@ -18,7 +18,7 @@ pub trait LocalModels: Send + Sync {
 
 /// What a model made of texts.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Embedded {
+pub struct Embeddings {
     pub vectors: Vec<Vec<f32>>,
     /// The tokens of all texts; 0 if the model does not say.
     pub tokens: u64,
@@ -39,7 +39,7 @@ impl Local {
         let texts = embedding::texts(request).map_err(refused)?;
         let estimated: u64 = texts.iter().map(|text| estimate::text(text)).sum();
         let (asked, texts) = (texts.len(), texts.into_iter().map(str::to_owned).collect());
-        let Embedded { vectors, tokens } = self.models.embed(&request.model, texts, self.dimensions).await?;
+        let Embeddings { vectors, tokens } = self.models.embed(&request.model, texts, self.dimensions).await?;
         let is_length = |vector: &Vec<f32>| u32::try_from(vector.len()).is_ok_and(|length| length == self.dimensions);
         if let Some(vector) = vectors.iter().find(|vector| !is_length(vector)) {
             let (got, dimensions) = (vector.len(), self.dimensions);
@@ -71,9 +71,9 @@ mod tests {
             _model: &str,
             _texts: Vec<String>,
             _dimensions: u32,
-        ) -> BoxFuture<'_, Result<Embedded, CallError>> {
+        ) -> BoxFuture<'_, Result<Embeddings, CallError>> {
             let made =
-                |(count, length, tokens): &_| Embedded { vectors: vec![vec![1.0; *length]; *count], tokens: *tokens };
+                |(count, length, tokens): &_| Embeddings { vectors: vec![vec![1.0; *length]; *count], tokens: *tokens };
             let end = self.0.as_ref().map(made).map_err(Clone::clone);
             std::future::ready(end).boxed()
         }

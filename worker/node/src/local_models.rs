@@ -10,7 +10,7 @@ mod lines;
 
 use std::time::Duration;
 
-use atlas_llm::local::{Embedded, LocalModels};
+use atlas_llm::local::{Embeddings, LocalModels};
 use atlas_model::{CallError, CallErrorKind, LOCAL_MODELS};
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
@@ -39,7 +39,7 @@ pub(crate) struct OwnModels {
 struct Call {
     model: String,
     work: Work,
-    answer: oneshot::Sender<Result<Embedded, CallError>>,
+    answer: oneshot::Sender<Result<Embeddings, CallError>>,
 }
 
 enum Work {
@@ -62,7 +62,7 @@ impl OwnModels {
         Self { calls }
     }
 
-    async fn call(&self, model: &str, work: Work) -> Result<Embedded, CallError> {
+    async fn call(&self, model: &str, work: Work) -> Result<Embeddings, CallError> {
         let (answer, answered) = oneshot::channel();
         let ended = || CallError::new(CallErrorKind::Provider, "the worker is being stopped");
         let call = Call { model: model.to_owned(), work, answer };
@@ -72,7 +72,7 @@ impl OwnModels {
 }
 
 impl LocalModels for OwnModels {
-    fn embed(&self, model: &str, texts: Vec<String>, dimensions: u32) -> BoxFuture<'_, Result<Embedded, CallError>> {
+    fn embed(&self, model: &str, texts: Vec<String>, dimensions: u32) -> BoxFuture<'_, Result<Embeddings, CallError>> {
         let model = model.to_owned();
         async move { self.call(&model, Work::Embed { texts, dimensions }).await }.boxed()
     }
@@ -123,7 +123,7 @@ impl Runner {
         }
     }
 
-    async fn serve(&mut self, model: &str, work: Work) -> Result<Embedded, CallError> {
+    async fn serve(&mut self, model: &str, work: Work) -> Result<Embeddings, CallError> {
         // Who asks for it wants to know whether it helped to change something.
         if matches!(work, Work::Probe) {
             self.failed = None;
@@ -133,7 +133,7 @@ impl Runner {
             None => self.ready(model).await?,
         };
         let made = match work {
-            Work::Probe => Ok(Embedded { vectors: Vec::new(), tokens: 0 }),
+            Work::Probe => Ok(Embeddings { vectors: Vec::new(), tokens: 0 }),
             Work::Embed { texts, dimensions } => engine.embed(&texts, dimensions).await,
         };
         match made {

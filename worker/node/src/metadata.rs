@@ -106,7 +106,8 @@ mod tests {
 
     #[test]
     fn a_retry_does_not_keep_what_was_wrong_before() {
-        let before = br#"{"team":"a","_called_from":"b","_named":{},"_error_at":"/a: type","_limits":"cpu not enforced"}"#;
+        let before =
+            br#"{"team":"a","_called_from":"b","_named":{},"_error_at":"/a: type","_limits":"cpu not enforced"}"#;
         let left = br#"{"team":"a","_called_from":"b","_named":{}}"#;
         assert_eq!(merged(before, &Added::default()).as_deref(), Some(&left[..]));
         let limits = Some("cpu not enforced".to_owned());

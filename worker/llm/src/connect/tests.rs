@@ -8,7 +8,11 @@ fn connect(spec: &Value) -> Result<Target, ConnectError> {
     let spec = ModelSpec::read(spec.to_string().as_bytes()).expect("a spec");
     let secret = |name: &str| (name == "key").then(|| Secret::from("canary"));
     let variable = |name: &str| (name == "KEY").then(|| "canary".to_owned());
-    target("m", &spec, &Surroundings { secret: &secret, variable: &variable, login: None, bearer: None, script: None, local: None })
+    target(
+        "m",
+        &spec,
+        &Surroundings { secret: &secret, variable: &variable, login: None, bearer: None, script: None, local: None },
+    )
 }
 
 /// Compares the head of the request that a model gets, with the keys in it, or the error.

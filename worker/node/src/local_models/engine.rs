@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use atlas_env::Env;
 use atlas_http::limited;
-use atlas_llm::local::Embedded;
+use atlas_llm::local::Embeddings;
 use atlas_model::{CallError, CallErrorKind};
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::unix::pipe::{Receiver, Sender};
@@ -118,19 +118,19 @@ impl Engine {
     }
 
     /// A vector for each text.
-    pub(super) async fn embed(&mut self, texts: &[String], dimensions: u32) -> Result<Embedded, EngineError> {
+    pub(super) async fn embed(&mut self, texts: &[String], dimensions: u32) -> Result<Embeddings, EngineError> {
         let lengths: Vec<usize> = texts.iter().map(String::len).collect();
         if let Some(place) = lengths.iter().position(|length| *length > TEXT_BYTES_MAX) {
             let length = lengths.get(place).copied().unwrap_or_default();
             let text = format!("text {place} has {length} bytes, more than {TEXT_BYTES_MAX}; make smaller chunks");
             return Err(EngineError::TooLong(text));
         }
-        let mut all = Embedded { vectors: Vec::with_capacity(texts.len()), tokens: 0 };
+        let mut all = Embeddings { vectors: Vec::with_capacity(texts.len()), tokens: 0 };
         for range in batches(&lengths) {
             let some = texts.get(range).unwrap_or_default();
             let clock = Arc::clone(&self.env.clock);
             let late = || EngineError::Ended(format!("it did not answer within {} s", ANSWER_MAX.as_secs()));
-            let Embedded { vectors, tokens } =
+            let Embeddings { vectors, tokens } =
                 limited(&*clock, ANSWER_MAX, self.ask(some, dimensions)).await.unwrap_or_else(|| Err(late()))?;
             all.vectors.extend(vectors);
             all.tokens = all.tokens.saturating_add(tokens);
@@ -138,7 +138,7 @@ impl Engine {
         Ok(all)
     }
 
-    async fn ask(&mut self, texts: &[String], dimensions: u32) -> Result<Embedded, EngineError> {
+    async fn ask(&mut self, texts: &[String], dimensions: u32) -> Result<Embeddings, EngineError> {
         self.number += 1;
         let asked = Asked { id: self.number, dimensions, texts };
         let mut line = serde_json::to_vec(&asked).map_err(|error| EngineError::Refused(error.to_string()))?;
@@ -147,7 +147,7 @@ impl Engine {
         self.stdin.write_all(&line).await.map_err(|error| ended(self, error))?;
         let line = self.line().await.map_err(|error| ended(self, error))?;
         match lines::answer(&line, self.number, texts.len()) {
-            Ok(Said::Made { tokens, vectors }) => Ok(Embedded { vectors, tokens }),
+            Ok(Said::Made { tokens, vectors }) => Ok(Embeddings { vectors, tokens }),
             Ok(Said::Refused(why)) => Err(EngineError::Refused(why)),
             Err(why) => Err(EngineError::Ended(why)),
         }

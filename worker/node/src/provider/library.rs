@@ -12,8 +12,8 @@ use atlas_types::{FailureKind, JobId, StepKey};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-pub(super) use self::model::{listed, offered, system};
 use self::model::{asked, outcome, refused};
+pub(super) use self::model::{listed, offered, system};
 use self::orders::Orders;
 use super::llm::tools::call::RESULT_BYTES_MAX;
 use super::platform::{Platform, Stopped};
@@ -47,7 +47,7 @@ pub(super) fn without_secrets(arguments: &str, redactor: &Redactor) -> Option<St
     Some(arguments.to_string())
 }
 
-/// Makes a call of a model. What it writes has no values of secrets, which others would read.
+/// Makes a tool call that a model asked for. What it writes has no values of secrets, which others would read.
 pub(super) async fn called(
     platform: &Platform,
     call: &ToolCall,

@@ -62,7 +62,9 @@ impl Asked {
         let count = texts.len() + chunks.len();
         let refused = match purpose {
             _ if count == 0 => Some("there is no text".to_owned()),
-            _ if !texts.is_empty() && !chunks.is_empty() => Some("it has texts and chunks; give one of them".to_owned()),
+            _ if !texts.is_empty() && !chunks.is_empty() => {
+                Some("it has texts and chunks; give one of them".to_owned())
+            }
             _ if count > DOCUMENTS_TEXTS_MAX => Some(format!("{count} texts, more than {DOCUMENTS_TEXTS_MAX}")),
             _ if !chunks.is_empty() && base.is_empty() => Some("the base of the chunks is missing".to_owned()),
             AskedFor::Question if texts.len() != 1 => Some("a question is one text".to_owned()),
