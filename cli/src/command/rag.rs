@@ -36,7 +36,7 @@ const PAGE: &str = "1000";
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum Verb {
     /// Makes a base, and adds documents.
-    Create(create::Create),
+    Create(Box<create::Create>),
     /// Adds documents: files, folders and patterns. One with the same source is replaced.
     Add(add::Add),
     /// Lists bases, or the documents of one.

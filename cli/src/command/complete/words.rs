@@ -352,6 +352,7 @@ mod tests {
             "operator secret",
             "peer add",
             "peer remove",
+            "rag import",
             "step",
             "test",
             "trigger create",

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use atlas_api::types::Base;
+use atlas_env::Env;
 
 use super::show::progress;
 use super::{at, listed};
@@ -20,7 +21,7 @@ const SAID_EVERY: u32 = 10;
 
 /// Waits, and says how far it is. A failure ends the wait: the cluster tries again by itself.
 pub(super) async fn for_vectors(context: &Context, name: &str) -> Result<Exit, Failure> {
-    let client = context.client()?;
+    let (client, env) = (context.client()?, Env::system());
     let mut said = String::new();
     for look in 0_u32.. {
         let base: Base = answers::read(&client.get(&at(name), &[]).await.map_err(listed)?)?;
@@ -45,7 +46,7 @@ pub(super) async fn for_vectors(context: &Context, name: &str) -> Result<Exit, F
             }
             _ => {}
         }
-        tokio::time::sleep(EVERY).await;
+        env.clock.sleep(EVERY).await;
     }
     Ok(Exit::Done)
 }
