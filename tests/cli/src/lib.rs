@@ -52,6 +52,8 @@ mod orchestrators;
 #[cfg(test)]
 mod questions;
 #[cfg(test)]
+mod remembered;
+#[cfg(test)]
 mod secrets;
 #[cfg(test)]
 mod session;

@@ -3,8 +3,9 @@
 use regex::Regex;
 
 /// The masks, applied in this order: longer patterns come first.
-const MASKS: [(&str, &str); 30] = [
+const MASKS: [(&str, &str); 31] = [
     (r"━+", "<bar>"),
+    (r"at revision \d+", "at revision <n>"),
     (r"20\d\d-\d\d-\d\d \d\d:\d\d:\d\d [+-]\d\d:\d\d", "<moment>"),
     (r"it ends 20\d\d-\d\d-\d\d \d\d:\d\d:\d\d UTC", "it ends <moment>"),
     (r"(?m)^(c\d +(?:leader|follower) +)\d.*$", "$1<term>  <applied>  <heartbeat>  <fsync>"),

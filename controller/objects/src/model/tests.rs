@@ -59,7 +59,7 @@ fn documents() {
             ! `spec.fallbacks` names the model itself
             ! `spec.fallbacks` has a name that is refused: an object name must not contain "/"
             ! `spec.key` is not a reference: write secret://NAME or ${VARIABLE}, never the value itself
-            ! `spec` cannot be read: unknown variant `gizmo`, expected one of `openai`, `openai-responses`, `azure`, `anthropic`, `gemini`, `vertex`, `bedrock`, `cohere`, `ollama`, `scripted` at line 1 column 30
+            ! `spec` cannot be read: unknown variant `gizmo`, expected one of `openai`, `openai-responses`, `azure`, `anthropic`, `gemini`, `vertex`, `bedrock`, `cohere`, `ollama`, `local`, `scripted` at line 1 column 30
             ! `spec` cannot be read: the document is not canonical JSON
             ! `spec` is not an object
         "#]],
