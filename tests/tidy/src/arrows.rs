@@ -53,6 +53,7 @@ const ARROWS: &[(&str, &str)] = &[
     ),
     ("atlas-objects", "access mcp-spec model pages types"),
     ("atlas-oidc", ""),
+    ("atlas-openai", "model"),
     ("atlas-mediation", ""),
     ("atlas-expressions", ""),
     ("atlas-retrieval", ""),

@@ -4,7 +4,7 @@ use std::process::Command;
 
 use crate::tree;
 
-const PURE: [&str; 28] = [
+const PURE: [&str; 29] = [
     "atlas-types",
     "atlas-access",
     "atlas-api",
@@ -26,6 +26,7 @@ const PURE: [&str; 28] = [
     "atlas-model",
     "atlas-secrets",
     "atlas-oauth",
+    "atlas-openai",
     "atlas-turn",
     "atlas-tools",
     "atlas-supervisor",

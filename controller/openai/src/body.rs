@@ -1,0 +1,1 @@
+//! The body of a request as JSON, and its members.

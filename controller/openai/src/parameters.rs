@@ -1,0 +1,1 @@
+//! Which parameters each operation takes, and what happens to them.

@@ -1,0 +1,1 @@
+//! What was sent of an answer, and what is left of it.
