@@ -105,6 +105,7 @@ const ARROWS: &[(&str, &str)] = &[
     ("atlas-compat", "bundled cli contract dev env heap mcp-spec package policy turn types"),
     ("atlas-dev", "controller env telemetry types worker"),
     ("atlas-offline", "format raft recovery types"),
+    ("atlas-terminal", ""),
     ("atlas-counts", "dev env package"),
     (
         "atlas-bench",

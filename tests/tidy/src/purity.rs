@@ -4,7 +4,7 @@ use std::process::Command;
 
 use crate::tree;
 
-const PURE: [&str; 29] = [
+const PURE: [&str; 30] = [
     "atlas-types",
     "atlas-access",
     "atlas-api",
@@ -33,6 +33,7 @@ const PURE: [&str; 29] = [
     "atlas-loki-agent",
     "atlas-durable",
     "atlas-graph",
+    "atlas-terminal",
     "atlas-linearizability",
 ];
 
