@@ -44,7 +44,10 @@ impl WireError {
 
     /// 400: a parameter that is not known.
     pub fn unknown_parameter(name: &str) -> Self {
-        let text = format!("unknown parameter {:?}; docs/reference/openai.md lists those that this server takes", bounded(name));
+        let text = format!(
+            "unknown parameter {:?}; docs/reference/openai.md lists those that this server takes",
+            bounded(name)
+        );
         Self::new(400, INVALID, Some("unknown_parameter"), text).at(name)
     }
 

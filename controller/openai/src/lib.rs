@@ -13,11 +13,18 @@ pub mod completions;
 mod dialogue;
 pub mod embeddings;
 mod error;
+mod images;
 mod meta;
 pub mod models;
 pub mod parameters;
 mod pieces;
+#[cfg(test)]
+mod reference;
 pub mod responses;
+mod settings;
+#[cfg(test)]
+mod testing;
+mod usage;
 
 pub use dialogue::{Dialogue, DialogueMessage};
 pub use error::WireError;

@@ -4,12 +4,14 @@ use atlas_model::Request;
 use serde_json::{Value, json};
 
 /// What an answer says besides its content. The door makes it, and keeps it the same for all pieces of one answer.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct AnswerMeta {
     /// The id of the answer with its prefix: `chatcmpl-…`, `cmpl-…` or `resp_…`. Ids of the parts of a response are made from it.
     pub id: String,
     /// When the answer began, in seconds since 1970.
     pub created: u64,
+    /// When it was complete, in seconds since 1970, as far as that is known. Only responses show it.
+    pub completed: Option<u64>,
     /// The model as the client named it.
     pub model: String,
 }

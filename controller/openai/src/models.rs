@@ -37,7 +37,8 @@ mod tests {
 
     #[test]
     fn entries_have_the_members_that_clients_expect() {
-        let plain = ModelEntry { id: "fast".to_owned(), created: 7, owned_by: "default".to_owned(), ..Default::default() };
+        let plain =
+            ModelEntry { id: "fast".to_owned(), created: 7, owned_by: "default".to_owned(), ..Default::default() };
         let metadata = Map::from_iter([("kind".to_owned(), json!("agent"))]);
         let rich = ModelEntry { id: "reviewer".to_owned(), metadata, ..plain.clone() };
         assert_eq!(
