@@ -1,10 +1,13 @@
 //! How a job is related to what is there already. Doors cannot say it: functions behind them find it out, and make such submissions here.
 
-use atlas_types::{Namespace, Spawner};
+use atlas_types::{Job, Namespace, Spawner};
 use bytes::Bytes;
 use serde_json::{Map, Value};
 
 use crate::Submission;
+
+/// The member of a job's metadata that says that a controller made it for a search in a document base. Clients cannot set it.
+pub(crate) const SEARCH_METADATA: &str = "_search";
 
 /// How a job is related to others: as a child, as a call of a skill, as a turn, and as the user of a credential.
 #[derive(Debug, Clone, Default)]
@@ -17,6 +20,8 @@ pub struct Relations {
     pub(crate) called_from: Option<Namespace>,
     /// The conversation of which the job is a turn.
     pub(crate) conversation: Option<InConversation>,
+    /// Whether a controller asks a model by it for a search in a document base.
+    pub(crate) search: bool,
 }
 
 /// The conversation of which a job is a turn.
@@ -39,6 +44,18 @@ pub struct Family {
 pub fn spawned(mut submission: Submission, family: Family) -> Submission {
     submission.relations.family = Some(family);
     submission
+}
+
+/// The same for a search in a document base whose caller may search there.
+pub fn for_search(mut submission: Submission) -> Submission {
+    submission.relations.search = true;
+    submission
+}
+
+/// Whether a controller made a job for a search in a document base.
+pub fn is_for_search(job: &Job) -> bool {
+    let metadata: Map<String, Value> = serde_json::from_slice(&job.metadata).unwrap_or_default();
+    metadata.get(SEARCH_METADATA) == Some(&Value::Bool(true))
 }
 
 /// The same as a run of a skill that this namespace calls.

@@ -15,7 +15,7 @@ use atlas_types::{
 use bytes::Bytes;
 use serde_json::Value;
 
-use crate::relations::Relations;
+use crate::relations::{Relations, SEARCH_METADATA};
 
 /// A job to be submitted.
 #[derive(Debug, Clone)]
@@ -123,6 +123,9 @@ impl Submission {
         }
         if let Some(namespace) = &self.relations.called_from {
             members.insert(CALLED_FROM_METADATA.to_owned(), namespace.as_str().into());
+        }
+        if self.relations.search {
+            members.insert(SEARCH_METADATA.to_owned(), true.into());
         }
         Value::Object(members).to_string().into_bytes().into()
     }

@@ -7,6 +7,7 @@ use std::time::Duration;
 use atlas_api::catalogue;
 use atlas_artifacts::digest_of;
 use atlas_desk::on_behalf;
+use atlas_jobs::relations;
 use atlas_model::{DOCUMENTS_TEXTS_MAX, ModelSpec, Purpose};
 use atlas_records::{Shown, View};
 use atlas_retrieval::Vectors;
@@ -84,6 +85,8 @@ pub(crate) struct RankAsk<'a> {
 /// A job to be done.
 struct Work<'a> {
     input: Value,
+    /// Whether it is part of a search, whose caller may search the base.
+    is_search: bool,
     priority: i64,
     wait: Duration,
     request_id: Option<&'a str>,
@@ -119,7 +122,7 @@ impl Service {
         find_model(&state, caller, &model, Purpose::Embedding)?;
         let count = keys.len();
         let input = json!({"model": model, "purpose": "document", "base": base, "chunks": keys});
-        let work = Work { input, priority, wait, request_id: request_id.as_deref() };
+        let work = Work { input, is_search: false, priority, wait, request_id: request_id.as_deref() };
         let shown = self.documents_job(caller, &state, work).await?;
         let job = shown.job().id;
         let read = self.shared.env.spawn_blocking("read-vectors", move || {
@@ -145,7 +148,7 @@ impl Service {
             return Ok(vector);
         }
         let input = json!({"model": model, "purpose": "question", "texts": [text]});
-        let work = Work { input, priority, wait: ASK_WAIT, request_id: None };
+        let work = Work { input, is_search: false, priority, wait: ASK_WAIT, request_id: None };
         let shown = self.documents_job(caller, &state, work).await?;
         let vector = row(&shown).map_err(|why| unusable(shown.job().id, &why))?;
         let vector = Arc::new(vector);
@@ -162,7 +165,7 @@ impl Service {
         find_model(&state, caller, model, Purpose::Reranker)?;
         let count = keys.len();
         let input = json!({"model": model, "purpose": "rank", "base": base, "chunks": keys, "query": query});
-        let work = Work { input, priority, wait: ASK_WAIT, request_id: None };
+        let work = Work { input, is_search: true, priority, wait: ASK_WAIT, request_id: None };
         let shown = self.documents_job(caller, &state, work).await?;
         scores(&shown, count).map_err(|why| unusable(shown.job().id, &why))
     }
@@ -198,13 +201,14 @@ impl Service {
         work: &Work<'_>,
         number: usize,
     ) -> Result<Option<Shown>, Error> {
-        let Work { input, priority, wait, request_id } = work;
+        let Work { input, is_search, priority, wait, request_id } = work;
         let key = request_id.filter(|_| number < KEYS_MAX).map(|key| match number {
             0 => RequestId::new(key),
             _ => RequestId::new(&format!("{key}.{number}")),
         });
         let has_key = key.is_some();
         let submission = Submission { request_id: key.transpose()?, ..own.submission(input, *priority) };
+        let submission = if *is_search { relations::for_search(submission) } else { submission };
         let submitted = match self.submit_to_wait(caller, submission).await {
             Err(Error::RequestConflict) if has_key => return Ok(None),
             submitted => submitted?,
@@ -252,7 +256,12 @@ fn check_question(text: &str) -> Result<(), Error> {
 }
 
 /// A model of the caller's namespace that is for some work.
-fn find_model<'s>(state: &'s State, caller: &Caller, name: &str, purpose: Purpose) -> Result<&'s Arc<Object>, Error> {
+pub(crate) fn find_model<'s>(
+    state: &'s State,
+    caller: &Caller,
+    name: &str,
+    purpose: Purpose,
+) -> Result<&'s Arc<Object>, Error> {
     let short: String = name.chars().take(128).collect();
     let unknown = || Error::UnknownObject(format!("no such model: \"{short}\""));
     let object_name = ObjectName::new(name).map_err(|_| unknown())?;

@@ -25,10 +25,10 @@ const SHORT: Duration = Duration::from_millis(300);
 const LONG: Duration = Duration::from_secs(120);
 
 /// What a worker makes of an input: an output, or the code and the text of an error.
-type Answer = fn(&Value) -> Result<Value, (&'static str, &'static str)>;
+pub(super) type Answer = fn(&Value) -> Result<Value, (&'static str, &'static str)>;
 
 /// Vectors of two numbers: how long a text is, and one.
-fn answered(input: &Value) -> Result<Value, (&'static str, &'static str)> {
+pub(super) fn answered(input: &Value) -> Result<Value, (&'static str, &'static str)> {
     // This worker takes the key of a chunk for its text.
     let given = ["texts", "chunks"].into_iter().filter_map(|member| input[member].as_array());
     let texts: Vec<&str> = given.flatten().filter_map(Value::as_str).collect();
@@ -53,7 +53,7 @@ fn useless(_: &Value) -> Result<Value, (&'static str, &'static str)> {
 
 impl Node {
     /// A service with a model of each type.
-    async fn has_models(net: &Arc<Net>) -> Self {
+    pub(super) async fn has_models(net: &Arc<Net>) -> Self {
         let node = Self::start(net, 1).await;
         for kind in ["chat", "embedding", "reranker"] {
             node.model(kind, kind).await;
@@ -61,18 +61,18 @@ impl Node {
         node
     }
 
-    async fn model(&self, name: &str, kind: &str) {
+    pub(super) async fn model(&self, name: &str, kind: &str) {
         let change = ObjectChange { kind: "model".into(), name: name.into(), expect: Expect::Any, dry_run: false };
         let spec = json!({"provider": "openai", "name": "m", "type": kind, "timeout_seconds": 1 + self.jobs().len()});
         self.service.put_object(&caller(), &change, Default::default(), &spec).await.expect("stored");
     }
 
-    fn jobs(&self) -> Vec<Arc<Job>> {
+    pub(super) fn jobs(&self) -> Vec<Arc<Job>> {
         self.service.handle().applied().jobs(&caller().namespace, None, None).cloned().collect()
     }
 
     /// Does jobs while something is asked.
-    async fn answers<T>(&self, answer: Answer, asks: impl Future<Output = T>) -> T {
+    pub(super) async fn answers<T>(&self, answer: Answer, asks: impl Future<Output = T>) -> T {
         tokio::select! {
             biased;
             asked = asks => asked,

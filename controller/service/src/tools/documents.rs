@@ -1,7 +1,10 @@
 //! Document bases for agents whose contracts name them ([ADR 85](../../../../docs/adr/0085-document-bases.md)).
 
 use atlas_api::types::DocumentQuery;
+use atlas_desk::on_behalf;
+use atlas_jobs::relations;
 use atlas_registry::KnownContract;
+use atlas_types::{Door, Principal};
 use serde_json::{Map, Value, json};
 
 use super::{Call, NoResult};
@@ -23,9 +26,7 @@ impl Service {
     pub(super) async fn tool_documents(&self, call: &Call<'_>, contract: &KnownContract) -> Result<Value, NoResult> {
         match call.tool {
             SEARCH => {}
-            TEXTS if call.from.as_ref().is_some_and(|from| probes::documents().is_ok_and(|own| own.runs(from.job))) => {
-                return self.chunk_texts(call).await;
-            }
+            TEXTS => return self.chunk_texts(call).await,
             tool => return Err(NoResult::Refused(format!("Unknown tool: {tool}"))),
         }
         let named = contract.value.pointer("/requires/documents").and_then(Value::as_array);
@@ -53,10 +54,21 @@ impl Service {
         Ok(json!({"hits": found.hits}))
     }
 
+    /// The texts of chunks, as far as the job may read them. Only jobs get them that a controller has made: for a search, whose caller may search the
+    /// base, or for the cluster itself. Whoever else submits such a job could ask a model about texts that it may not read.
     async fn chunk_texts(&self, call: &Call<'_>) -> Result<Value, NoResult> {
+        let own = probes::documents()?;
+        let job = call.from.as_ref().map(|from| from.job).filter(|job| own.runs(job));
+        let caller = match job {
+            Some(job) if job.door == Door::Duty && job.principal == Principal::cluster() => {
+                on_behalf::cluster_in(job.namespace.clone())
+            }
+            Some(job) if relations::is_for_search(job) => call.caller.clone(),
+            _ => return Err(NoResult::Refused(format!("Unknown tool: {TEXTS}"))),
+        };
         let keys = call.arguments.get("chunks").and_then(Value::as_array).into_iter().flatten();
         let keys: Vec<String> = keys.filter_map(Value::as_str).map(str::to_owned).collect();
-        let texts = self.bases().chunk_texts(&call.caller, call.text("base"), keys, TEXTS_BYTES_MAX).await?;
+        let texts = self.bases().chunk_texts(&caller, call.text("base"), keys, TEXTS_BYTES_MAX).await?;
         Ok(json!({ "texts": texts }))
     }
 }
