@@ -8,6 +8,7 @@ use atlas_desk::{Caller, Consistency, Error};
 use atlas_objects::BaseSpec;
 use atlas_types::Expect;
 
+use crate::catalogue::Row;
 use crate::document::{Document, Unusable};
 use crate::readers::Readable;
 use crate::write::{TRIES, key, unknown};
@@ -22,7 +23,7 @@ enum Fate {
     Replaced,
     /// It is there.
     Unchanged,
-    /// Another document that the caller may not read has its source.
+    /// Another document that may not be replaced has its source.
     Taken,
 }
 
@@ -49,16 +50,22 @@ struct Plan {
     removed: Vec<String>,
 }
 
+/// Which documents of a base may be replaced, and why others may not.
+pub(crate) struct Replaceable<By> {
+    pub(crate) by: By,
+    pub(crate) or: Unusable,
+}
+
 impl Plan {
-    /// The plan that brings usable documents, with their ids, into a base. `live` has the id of each source in it, and whether the caller may read
-    /// the document.
+    /// The plan that brings usable documents, with their ids, into a base. `live` has the id of each source in it, and whether the document
+    /// may be replaced.
     fn new(documents: &[(Document, String)], live: &HashMap<Arc<str>, (Arc<str>, bool)>, removed: &[String]) -> Self {
         let gone: HashSet<&String> = removed.iter().collect();
         let mut plan = Self { fates: Vec::new(), stored: Vec::new(), restored: HashSet::new(), removed: Vec::new() };
         for (place, (document, id)) in documents.iter().enumerate() {
-            let old = live.get(&document.source).map(|(old, may_read)| (old, *may_read));
-            if let Some((old, may_read)) = old
-                && (**old == **id || !may_read)
+            let old = live.get(&document.source).map(|(old, may_replace)| (old, *may_replace));
+            if let Some((old, may_replace)) = old
+                && (**old == **id || !may_replace)
             {
                 plan.fates.push(if **old == **id { Fate::Unchanged } else { Fate::Taken });
                 continue;
@@ -85,7 +92,11 @@ impl Plan {
 impl Bases {
     /// Adds documents. The answer says of each what happened to it; one that is refused costs no other.
     pub async fn add(&self, caller: &Caller, name: &str, drafts: Vec<DocumentDraft>) -> Result<AddedDocuments, Error> {
-        self.add_by(caller, name, drafts, |spec| Readable::new(&spec.readers, caller)).await
+        let of_caller = Replaceable {
+            by: |spec: &BaseSpec, row: &Row| Readable::new(&spec.readers, caller).may_read(row),
+            or: Unusable::Taken,
+        };
+        self.add_by(caller, name, drafts, of_caller).await
     }
 
     /// The same, with what may be replaced.
@@ -94,7 +105,7 @@ impl Bases {
         caller: &Caller,
         name: &str,
         drafts: Vec<DocumentDraft>,
-        readable: impl Fn(&BaseSpec) -> Readable + Send + Sync,
+        replaceable: Replaceable<impl Fn(&BaseSpec, &Row) -> bool + Send + Sync>,
     ) -> Result<AddedDocuments, Error> {
         if drafts.len() > DOCUMENTS_AT_ONCE_MAX {
             let text =
@@ -110,9 +121,10 @@ impl Bases {
             let (object, mut spec) = self.find(caller, name, Consistency::Linearizable).await?;
             let contents = self.contents(&spec).await?;
             contents.check(name)?;
-            let readable = readable(&spec);
-            let known = contents.live(&spec).map(|row| (row, readable.may_read(row)));
-            let live = known.map(|(row, may_read)| (row.source.clone(), (row.id.clone(), may_read))).collect();
+            let sources: HashSet<&str> = documents.iter().map(|(document, _)| &*document.source).collect();
+            let known = contents.live(&spec).filter(|row| sources.contains(&*row.source));
+            let known = known.map(|row| (row, (replaceable.by)(&spec, row)));
+            let live = known.map(|(row, may_replace)| (row.source.clone(), (row.id.clone(), may_replace))).collect();
             let plan = Plan::new(&documents, &live, &spec.removed);
             if !plan.is_nothing() {
                 let added = plan.fates.iter().filter(|fate| **fate == Fate::Added).count();
@@ -136,7 +148,7 @@ impl Bases {
                 if let Some((fate, (_, id))) = fates.next() {
                     answer.status = fate.as_str().to_owned();
                     match fate {
-                        Fate::Taken => answer.reason = Some(Unusable::Taken.to_string()),
+                        Fate::Taken => answer.reason = Some(replaceable.or.to_string()),
                         _ => answer.id = Some(id.clone()),
                     }
                 }

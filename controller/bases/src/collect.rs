@@ -11,9 +11,10 @@ use atlas_types::{Expect, JobId};
 use serde_json::Value;
 
 use crate::Bases;
+use crate::add::Replaceable;
 use crate::catalogue::Row;
-use crate::readers::Readable;
-use crate::write::{TRIES, key, unknown};
+use crate::document::Unusable;
+use crate::write::{TRIES, key, unknown, written_bytes};
 
 /// The member of the metadata of a document that names the source it came from.
 pub const COLLECTED_FROM: &str = "collected_from";
@@ -21,6 +22,8 @@ pub const COLLECTED_FROM: &str = "collected_from";
 /// Most errors of sources that a base keeps, and most characters of one.
 const ERRORS_MAX: usize = 20;
 const ERROR_CHARS_MAX: usize = 500;
+/// Most bytes of all of them, as the object has them.
+pub(crate) const ERRORS_BYTES_MAX: usize = 4 << 10;
 
 /// The first pause after a failure, and the longest one, in seconds.
 const AGAIN: (i64, i64) = (60, 3_600);
@@ -48,7 +51,8 @@ pub struct KeptRange {
 /// How a job that read the sources of a base ended.
 #[derive(Debug, Clone)]
 pub struct CollectedBase {
-    pub job: JobId,
+    /// None if there could be no job.
+    pub job: Option<JobId>,
     /// The sources that it read.
     pub sources: Vec<String>,
     pub documents: u64,
@@ -66,24 +70,13 @@ impl Bases {
         from: &str,
         mut drafts: Vec<DocumentDraft>,
     ) -> Result<Intake, Error> {
-        let mut taken = Intake::default();
-        let (_, spec) = self.find(caller, name, Consistency::Linearizable).await?;
-        let contents = self.contents(&spec).await?;
-        let own: HashSet<&str> =
-            contents.live(&spec).filter(|row| source_of(row).is_none()).map(|row| &*row.source).collect();
-        drafts.retain_mut(|draft| {
-            if own.contains(draft.source.as_str()) {
-                taken.refused.push((draft.source.clone(), "somebody has added a document with its source".to_owned()));
-                return false;
-            }
+        for draft in &mut drafts {
             draft.metadata.insert(COLLECTED_FROM.to_owned(), from.into());
-            true
-        });
-        if drafts.is_empty() {
-            return Ok(taken);
         }
-        // The cluster replaces what it has collected, whoever may read it.
-        for added in self.add_by(caller, name, drafts, |_| Readable::all()).await?.documents {
+        let mut taken = Intake::default();
+        // The cluster replaces what it has collected, whoever may read it, and nothing else: somebody may add a document at the same time.
+        let of_sources = Replaceable { by: |_: &BaseSpec, row: &Row| source_of(row).is_some(), or: Unusable::Own };
+        for added in self.add_by(caller, name, drafts, of_sources).await?.documents {
             match (added.status.as_str(), added.reason) {
                 (_, Some(reason)) => taken.refused.push((added.source, reason)),
                 ("added", None) => taken.added += 1,
@@ -111,7 +104,7 @@ impl Bases {
             let now = self.desk.env.clock.wall().0.div_euclid(1_000_000);
             let before = spec.collected.take();
             // A repeat of the last message changes nothing.
-            if before.as_ref().is_some_and(|before| before.job == ended.job.to_string()) {
+            if before.as_ref().is_some_and(|before| ended.job.is_some_and(|job| before.job == job.to_string())) {
                 return Ok(removed);
             }
             spec.collected = Some(collected(before, ended, now));
@@ -187,19 +180,31 @@ fn source_of(row: &Row) -> Option<&str> {
 
 fn collected(before: Option<BaseCollection>, ended: &CollectedBase, now: i64) -> BaseCollection {
     let before = before.unwrap_or_default();
-    let bounded = |text: &String| text.chars().filter(|c| !c.is_control()).take(ERROR_CHARS_MAX).collect();
     BaseCollection {
         at: now,
-        job: ended.job.to_string(),
+        job: ended.job.map_or(before.job, |job| job.to_string()),
         documents: if ended.failed { before.documents } else { ended.documents },
-        errors: ended.errors.iter().take(ERRORS_MAX).map(bounded).collect(),
+        errors: kept_errors(&ended.errors),
         of: digest(&ended.sources),
         failures: if ended.failed { before.failures.saturating_add(1) } else { 0 },
     }
 }
 
-/// What is known of sources that were read.
+/// The first errors, as far as the object of a base has room for them.
+fn kept_errors(errors: &[String]) -> Vec<String> {
+    let bounded = |text: &String| text.chars().filter(|c| !c.is_control()).take(ERROR_CHARS_MAX).collect::<String>();
+    let mut bytes = 0;
+    let has_room = |text: &String| {
+        bytes += written_bytes(text);
+        bytes <= ERRORS_BYTES_MAX
+    };
+    errors.iter().take(ERRORS_MAX).map(bounded).take_while(has_room).collect()
+}
+
+/// What is known of sources that were read. One that is named twice is read once.
 fn digest(sources: &[String]) -> String {
+    let mut seen = HashSet::new();
+    let sources: Vec<&str> = sources.iter().map(String::as_str).filter(|source| seen.insert(*source)).collect();
     digest_of(sources.join("\n").as_bytes()).hex().chars().take(32).collect()
 }
 
@@ -245,6 +250,7 @@ mod tests {
         assert_eq!(collection_due(&spec(&["a"], 0, None)), Some(0));
         assert_eq!(collection_due(&spec(&["a"], 0, of(&["a"], 0))), None);
         assert_eq!(collection_due(&spec(&["a"], 5, of(&["a"], 0))), Some(1_300));
+        assert_eq!(collection_due(&spec(&["a", "a"], 0, of(&["a"], 0))), None, "it was read");
         assert_eq!(collection_due(&spec(&["a", "b"], 5, of(&["a"], 0))), Some(0));
         assert_eq!(collection_due(&spec(&[], 5, of(&["a"], 0))), Some(0), "what came from the source goes");
         assert_eq!(collection_due(&spec(&[], 5, of(&[], 0))), None);
@@ -282,16 +288,20 @@ mod tests {
     #[test]
     fn a_failure_keeps_what_is_known_and_errors_have_a_bound() {
         let ended = |failed| CollectedBase {
-            job: JobId(7),
+            job: Some(JobId(7)),
             sources: vec!["a".to_owned()],
             documents: 3,
             errors: vec!["x".repeat(1_000); 30],
             failed,
         };
         let first = collected(None, &ended(false), 10);
-        assert_eq!((first.documents, first.failures, first.errors.len()), (3, 0, ERRORS_MAX));
+        assert_eq!((first.documents, first.failures, first.errors.len()), (3, 0, 8));
         assert_eq!(first.errors.first().map(String::len), Some(ERROR_CHARS_MAX));
         let second = collected(Some(first), &CollectedBase { documents: 0, ..ended(true) }, 20);
         assert_eq!((second.documents, second.failures, second.at), (3, 1, 20));
+        let third = collected(Some(second), &CollectedBase { job: None, ..ended(true) }, 30);
+        assert_eq!((third.job, third.failures), (JobId(7).to_string(), 2));
+        let short = CollectedBase { errors: vec!["x".to_owned(); 30], ..ended(false) };
+        assert_eq!(collected(None, &short, 10).errors.len(), ERRORS_MAX);
     }
 }

@@ -49,6 +49,8 @@ pub(crate) enum Unusable {
     Twice,
     #[error("the base has another document with its source, which you may not read; use another source")]
     Taken,
+    #[error("somebody has added a document with its source")]
+    Own,
 }
 
 impl Document {

@@ -2,8 +2,8 @@
 
 use atlas_api::types;
 use atlas_desk::{Caller, Consistency, Error};
-use atlas_objects::{BaseSpec, ReadRule};
-use atlas_types::{Expect, Object};
+use atlas_objects::{BaseSpec, ReadRule, Refusal};
+use atlas_types::{Expect, Object, ObjectKey, ObjectKind, ObjectName};
 
 use crate::Bases;
 use crate::vectors::version;
@@ -41,6 +41,8 @@ impl Bases {
             readers,
         };
         let spec = changed(BaseSpec::default(), &change);
+        check_written(&name, &spec)?;
+        self.check_models(caller, &name, (&BaseSpec::default(), &spec)).await?;
         match self.put(caller, (&key(caller, &name)?, Default::default()), &spec, Expect::Absent).await {
             Ok(()) => {}
             Err(Error::ObjectChanged { revision }) => {
@@ -62,6 +64,8 @@ impl Bases {
             if wanted == spec {
                 return Ok(shown(&object, &spec));
             }
+            check_written(name, &wanted)?;
+            self.check_models(caller, name, (&spec, &wanted)).await?;
             let expect = Expect::Revision(object.revision);
             match self.put(caller, (&object.key, (*object.labels).clone()), &wanted, expect).await {
                 Ok(()) => return self.base(caller, name, Consistency::Linearizable).await,
@@ -78,9 +82,35 @@ impl Bases {
         self.cache.remove(&key);
         self.delete_object(caller, key).await
     }
+
+    /// Refuses models that a base is to have and that are not there. Those that it has may be gone: its other settings can be changed.
+    async fn check_models(
+        &self,
+        caller: &Caller,
+        name: &str,
+        (before, wanted): (&BaseSpec, &BaseSpec),
+    ) -> Result<(), Error> {
+        let state = self.desk.state(Consistency::Linearizable).await?;
+        for (setting, before, model) in
+            [("embedding", &before.embedding, &wanted.embedding), ("reranker", &before.reranker, &wanted.reranker)]
+        {
+            // What is no name is refused when it is written.
+            let Some(model) = ObjectName::new(model).ok().filter(|_| model != before) else { continue };
+            let key = ObjectKey { namespace: caller.namespace.clone(), kind: ObjectKind::new("model")?, name: model };
+            if state.object(&key).is_none() {
+                let what = format!(
+                    "the base \"{name}\" is refused: `spec.{setting}` names the model \"{}\", which does not exist; add it: atlasctl model add {}",
+                    key.name, key.name
+                );
+                return Err(Error::ObjectRefused { what, violations: Vec::new() });
+            }
+        }
+        Ok(())
+    }
 }
 
 fn changed(mut spec: BaseSpec, change: &types::BaseChange) -> BaseSpec {
+    let embedding = spec.embedding.clone();
     for (setting, wanted) in [
         (&mut spec.description, &change.description),
         (&mut spec.embedding, &change.embedding),
@@ -96,8 +126,9 @@ fn changed(mut spec: BaseSpec, change: &types::BaseChange) -> BaseSpec {
     if let Some(readers) = &change.readers {
         spec.readers = readers.iter().map(rule).collect();
     }
-    if spec.embedding.is_empty() {
-        spec.vectors = None;
+    if spec.embedding != embedding {
+        // The vectors of one model mean nothing to another.
+        spec.vectors = spec.vectors.map(|vectors| vectors.emptied()).filter(|vectors| *vectors != Default::default());
     }
     for (setting, wanted) in [
         (&mut spec.chunk_size, change.chunk_size),
@@ -108,6 +139,14 @@ fn changed(mut spec: BaseSpec, change: &types::BaseChange) -> BaseSpec {
         *setting = wanted.unwrap_or(*setting);
     }
     spec
+}
+
+fn check_written(name: &str, spec: &BaseSpec) -> Result<(), Error> {
+    let refused = |refusal: Refusal| Error::ObjectRefused {
+        what: format!("the base \"{name}\" is refused: {refusal}"),
+        violations: Vec::new(),
+    };
+    spec.check_written().map_err(refused)
 }
 
 fn rule(readers: &types::DocumentReaders) -> ReadRule {

@@ -12,6 +12,8 @@ use atlas_objects::BaseSpec;
 use atlas_retrieval::Vectors;
 
 pub(crate) use file::{decode, encode};
+#[cfg(test)]
+pub(crate) use store::ERROR_BYTES_MAX;
 pub use store::{NewVectors, VectorGap};
 
 /// Most bytes of the vectors of one base.

@@ -92,15 +92,69 @@ pub(crate) fn key(caller: &Caller, name: &str) -> Result<ObjectKey, Error> {
     Ok(ObjectKey { namespace: caller.namespace.clone(), kind, name })
 }
 
+/// How many bytes a text takes in the object of a base.
+pub(crate) fn written_bytes(text: &str) -> usize {
+    serde_json::to_string(text).map_or(usize::MAX, |written| written.len() + 1)
+}
+
 pub(crate) fn unknown(name: &str) -> Error {
     Error::UnknownObject(format!("no such base: \"{}\"", name.chars().take(255).collect::<String>()))
 }
 
 fn read(object: &Object) -> Result<BaseSpec, Error> {
-    BaseSpec::read(&object.spec).map_err(|error| Error::internal("read a base", &error))
+    let mut spec = BaseSpec::read(&object.spec).map_err(|error| Error::internal("read a base", &error))?;
+    spec.drop_other_vectors();
+    Ok(spec)
 }
 
 /// A repeat is known by what it says: one request may write an object several times.
 fn anew(caller: &Caller) -> Caller {
     caller.clone().with_request_id(None)
+}
+
+#[cfg(test)]
+mod tests {
+    use atlas_objects::{
+        BASE_WRITTEN_BYTES_MAX, BaseCollection, BaseSegment, BaseVectors, REMOVED_MAX, SEGMENTS_MAX,
+        VECTOR_SEGMENTS_MAX, VectorSegment,
+    };
+
+    use super::*;
+    use crate::collect::ERRORS_BYTES_MAX;
+    use crate::vectors::ERROR_BYTES_MAX;
+    use crate::{BASE_BYTES_MAX, DOCUMENTS_MAX};
+
+    /// What the cluster writes never finds an object that is full.
+    #[test]
+    fn an_object_has_room_for_all_that_the_cluster_writes() {
+        let digest = || "ab".repeat(32);
+        let segment = || BaseSegment { digest: digest(), documents: DOCUMENTS_MAX, bytes: BASE_BYTES_MAX };
+        let vector_segment = || VectorSegment { digest: digest(), rows: 9_999_999, bytes: 1 << 30 };
+        let spec = BaseSpec {
+            vectors: Some(BaseVectors {
+                embedding: "x".repeat(ObjectName::LEN_MAX),
+                anew_at: u64::MAX,
+                model: "x".repeat(300),
+                dimension: 8_192,
+                of: "ab".repeat(16),
+                chunks: 9_999_999,
+                missing: 9_999_999,
+                error: "x".repeat(ERROR_BYTES_MAX),
+                segments: (0..VECTOR_SEGMENTS_MAX).map(|_| vector_segment()).collect(),
+            }),
+            collected: Some(BaseCollection {
+                at: i64::MAX,
+                job: "x".repeat(40),
+                documents: DOCUMENTS_MAX,
+                errors: vec!["x".repeat(ERRORS_BYTES_MAX)],
+                of: "ab".repeat(16),
+                failures: u64::MAX,
+            }),
+            segments: (0..SEGMENTS_MAX).map(|_| segment()).collect(),
+            removed: vec!["ab".repeat(16); REMOVED_MAX],
+            ..BaseSpec::default()
+        };
+        let bytes = canonical(&serde_json::to_value(&spec).expect("JSON")).expect("JSON").len();
+        assert!(bytes + BASE_WRITTEN_BYTES_MAX <= SPEC_BYTES_MAX, "{bytes} bytes");
+    }
 }

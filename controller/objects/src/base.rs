@@ -3,6 +3,8 @@
 mod kind;
 mod parts;
 
+use std::collections::BTreeSet;
+
 use atlas_pages::Source;
 use atlas_types::{Digest, ObjectName};
 use serde::{Deserialize, Serialize};
@@ -24,6 +26,9 @@ const ID_DIGITS: usize = 32;
 
 /// Most artifacts of vectors of a base.
 pub const VECTOR_SEGMENTS_MAX: usize = 64;
+
+/// Most bytes of what people write in the spec of a base. The rest of an object has room for what the cluster writes.
+pub const BASE_WRITTEN_BYTES_MAX: usize = 24 << 10;
 
 /// Most sources that a base is filled from.
 const SOURCES_MAX: usize = 64;
@@ -121,6 +126,14 @@ impl BaseSpec {
         read(spec)
     }
 
+    /// Drops vectors that another model made than the base names now, as if it had none.
+    pub fn drop_other_vectors(&mut self) {
+        let is_other = |vectors: &BaseVectors| !vectors.embedding.is_empty() && vectors.embedding != self.embedding;
+        if let Some(vectors) = self.vectors.take() {
+            self.vectors = Some(if is_other(&vectors) { vectors.emptied() } else { vectors });
+        }
+    }
+
     /// How many documents are in the base.
     pub fn documents(&self) -> u64 {
         let stored: u64 = self.segments.iter().map(|segment| segment.documents).sum();
@@ -158,6 +171,26 @@ impl BaseSpec {
         let is_id = |id: &String| id.len() == ID_DIGITS && id.bytes().all(|digit| digit.is_ascii_hexdigit());
         if !self.removed.iter().all(is_id) {
             return Err(Refusal::new("spec.removed", "names something that is not the id of a document"));
+        }
+        Ok(())
+    }
+
+    /// Refuses what people write although the state would accept it: what leaves too little room for what the cluster writes, and a source that is
+    /// named twice, which would be read twice.
+    pub fn check_written(&self) -> Result<(), Refusal> {
+        let mut seen = BTreeSet::new();
+        if let Some(twice) = self.sources.iter().find(|source| !seen.insert(source.as_str())) {
+            return Err(Refusal::new("spec.sources", format!("names \"{twice}\" twice")));
+        }
+        let written =
+            Self { segments: Vec::new(), removed: Vec::new(), vectors: None, collected: None, ..self.clone() };
+        let written = serde_json::to_string(&written);
+        let bytes = written.map_err(|error| Refusal::new("spec", format!("cannot be written: {error}")))?.len();
+        if bytes > BASE_WRITTEN_BYTES_MAX {
+            let why = format!(
+                "has {bytes} bytes besides what the cluster writes, more than {BASE_WRITTEN_BYTES_MAX}; shorten its sources, readers or description"
+            );
+            return Err(Refusal::new("spec", why));
         }
         Ok(())
     }

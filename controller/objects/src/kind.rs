@@ -99,6 +99,11 @@ pub trait Kind: Sync {
     fn artifacts(&self, _spec: &[u8]) -> Vec<Digest> {
         Vec::new()
     }
+    /// Refuses a canonical spec at doors alone, without its [`Self::kept`] members: the state accepts it, because older programs have written such
+    /// ones.
+    fn admit_written(&self, _spec: &[u8]) -> Result<(), Refusal> {
+        Ok(())
+    }
     /// Members that only the cluster writes: doors ignore what clients send in them, and keep what is stored.
     fn kept(&self) -> &'static [&'static str] {
         &[]

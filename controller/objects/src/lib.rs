@@ -45,7 +45,7 @@ mod trigger;
 mod webhook;
 
 pub use base::{
-    BaseCollection, BaseSegment, BaseSpec, BaseVectors, REMOVED_MAX, ReadRule, SEGMENTS_MAX, VECTOR_SEGMENTS_MAX,
+    BASE_WRITTEN_BYTES_MAX, BaseCollection, BaseSegment, BaseSpec, BaseVectors, REMOVED_MAX, ReadRule, SEGMENTS_MAX, VECTOR_SEGMENTS_MAX,
     VectorSegment,
 };
 pub use binding::{BindingSpec, GrantSpec};

@@ -2,19 +2,22 @@
 //! cluster's own agent when a base is due, and so does whoever asks for it. What is stored in the base decides when that is, and by what the job
 //! is known, so that another leader finds the same job.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
 use atlas_api::types::BaseCollecting;
 use atlas_bases::{CollectedBase, collecting, collection_due, collection_key};
 use atlas_desk::on_behalf;
+use atlas_env::chain;
+use atlas_jobs::Draft;
 use atlas_objects::BaseSpec;
 use atlas_raft::Leadership;
+use atlas_state::State;
 use atlas_types::{Job, JobId, JobStatus, Object, ObjectKey, ObjectKind, ObjectName, RequestId};
 use serde_json::json;
 
-use crate::probes::{self, Standing};
+use crate::probes::{self, OwnAgent, Standing};
 use crate::service::Shared;
 use crate::{Caller, Consistency, Error, Service, Submission};
 
@@ -22,6 +25,10 @@ use crate::{Caller, Consistency, Error, Service, Submission};
 const LOOK_EVERY: Duration = Duration::from_secs(2);
 /// Most bases whose sources are read at the same time because they are due.
 const RUNNING_MAX: usize = 4;
+/// How long a job counts among these although no worker has taken it.
+const WAITING_MAX: Duration = Duration::from_secs(60);
+/// For how long a base is left alone for which there could be no job: at first, and at most.
+const AGAIN: (Duration, Duration) = (Duration::from_secs(5), Duration::from_secs(300));
 /// The priority of the jobs. One priority, because a job that is due and one that somebody asks for may be the same.
 const PRIORITY: i64 = 0;
 
@@ -50,12 +57,8 @@ impl Service {
                 return Err(Error::VersionTaken(own.foreign()));
             }
         }
-        let submission = |object: &Object, spec: &BaseSpec| {
-            let input = json!({"base": object.key.name.as_str(), "sources": spec.sources});
-            let request_id = RequestId::new(&collection_key(object.uid.0, spec))?;
-            Ok::<_, Error>(Submission { request_id: Some(request_id), ..own.submission(&input, PRIORITY) })
-        };
-        let begun = Begun::new(self.submit(&cluster, submission(object, &spec)?).await?, &spec);
+        let now = self.shared.env.clock.monotonic();
+        let begun = Begun::new(self.submit(&cluster, submission(own, object, &spec)?).await?, &spec, now);
         let state = self.shared.current().await?;
         let has_failed = |job: &&Arc<Job>| job.status.is_terminal() && job.status != JobStatus::Completed;
         let Some(failed) = state.job(begun.job).filter(has_failed) else { return Ok(begun) };
@@ -64,7 +67,20 @@ impl Service {
         let state = self.state(Consistency::Linearizable).await?;
         let object = state.object(&object.key).ok_or(Error::Overloaded)?;
         let spec = read(object)?;
-        Ok(Begun::new(self.submit(&cluster, submission(object, &spec)?).await?, &spec))
+        Ok(Begun::new(self.submit(&cluster, submission(own, object, &spec)?).await?, &spec, now))
+    }
+
+    /// The job that reads the sources of a base, as somebody has asked for it; none if nobody has, or if how it ended is written down.
+    fn asked_for(&self, state: &State, object: &Object, spec: &BaseSpec) -> Option<Begun> {
+        if spec.sources.is_empty() {
+            return None;
+        }
+        let submission = submission(probes::collector().ok()?, object, spec).ok()?;
+        let cluster = on_behalf::cluster_in(object.key.namespace.clone());
+        // A repeat has no id of its own.
+        let job = Draft::new(&cluster, &submission, JobId(0)).remembered(state)?.ok()?;
+        state.job(job)?;
+        Some(Begun::new(job, spec, self.shared.env.clock.monotonic()))
     }
 
     /// Writes down that a job ended without having written down how.
@@ -80,14 +96,18 @@ impl Service {
             return Ok(());
         }
         let ended = CollectedBase {
-            job: begun.job,
+            job: Some(begun.job),
             sources: begun.sources.clone(),
             documents: 0,
             errors: vec![reason(job.map(|job| &**job))],
             failed: true,
         };
+        self.write_down(key, &ended).await
+    }
+
+    async fn write_down(&self, key: &ObjectKey, ended: &CollectedBase) -> Result<(), Error> {
         let cluster = on_behalf::cluster_in(key.namespace.clone());
-        match self.bases().end_collection(&cluster, key.name.as_str(), &ended).await {
+        match self.bases().end_collection(&cluster, key.name.as_str(), ended).await {
             Err(Error::UnknownObject(_)) => Ok(()),
             ended => ended.map(drop),
         }
@@ -102,12 +122,61 @@ struct Begun {
     after: String,
     /// What it reads.
     sources: Vec<String>,
+    /// Since when this member knows of it.
+    since: Duration,
 }
 
 impl Begun {
-    fn new(job: JobId, spec: &BaseSpec) -> Self {
-        Self { job, after: last(spec), sources: spec.sources.clone() }
+    fn new(job: JobId, spec: &BaseSpec, since: Duration) -> Self {
+        Self { job, after: last(spec), sources: spec.sources.clone(), since }
     }
+}
+
+/// What the leader knows of bases.
+#[derive(Debug, Default)]
+struct Known {
+    running: BTreeMap<ObjectKey, Begun>,
+    /// Bases for which there could be no job, or whose end could not be written down.
+    paused: BTreeMap<ObjectKey, Pause>,
+}
+
+/// How often something failed in a row, and when it is tried again.
+#[derive(Debug, Clone, Copy, Default)]
+struct Pause {
+    failures: u32,
+    until: Duration,
+}
+
+impl Known {
+    /// Leaves a base alone for a while, longer each time.
+    fn pause(&mut self, key: &ObjectKey, now: Duration) {
+        let pause = self.paused.entry(key.clone()).or_default();
+        let (first, longest) = AGAIN;
+        pause.until = now + first.saturating_mul(1 << pause.failures.min(10)).min(longest);
+        pause.failures = pause.failures.saturating_add(1);
+    }
+
+    /// Whether nothing is done for a base now.
+    fn is_left_alone(&self, key: &ObjectKey, now: Duration) -> bool {
+        self.running.contains_key(key) || self.paused.get(key).is_some_and(|pause| now < pause.until)
+    }
+
+    /// How many more jobs may begin. One that no worker takes costs nobody else his turn.
+    fn room(&self, state: &State, now: Duration) -> usize {
+        let has_lease = |begun: &Begun| state.job(begun.job).is_some_and(|job| job.lease.is_some());
+        let counts = |begun: &&Begun| has_lease(begun) || now < begun.since + WAITING_MAX;
+        RUNNING_MAX.saturating_sub(self.running.values().filter(counts).count())
+    }
+}
+
+/// The submission of a job that reads the sources of a base: a repeat finds the same job.
+fn submission(own: &OwnAgent, object: &Object, spec: &BaseSpec) -> Result<Submission, Error> {
+    // One that is named twice is read once.
+    let mut seen = BTreeSet::new();
+    let sources: Vec<&String> = spec.sources.iter().filter(|source| seen.insert(*source)).collect();
+    let input = json!({"base": object.key.name.as_str(), "sources": sources});
+    let request_id = RequestId::new(&collection_key(object.uid.0, spec))?;
+    Ok(Submission { request_id: Some(request_id), ..own.submission(&input, PRIORITY) })
 }
 
 /// The job that has read the sources of a base last; empty if there was none.
@@ -140,9 +209,9 @@ pub(crate) async fn collect(shared: Arc<Shared>) {
     let leads = |leadership: &Leadership| matches!(leadership, Leadership::Leader { .. });
     let service = Service { shared: Arc::clone(&shared) };
     while leadership.wait_for(leads).await.is_ok() {
-        let mut running = BTreeMap::new();
+        let mut known = Known::default();
         while leads(&leadership.borrow()) {
-            if let Err(error) = look(&service, &mut running).await {
+            if let Err(error) = look(&service, &mut known).await {
                 tracing::debug!(
                     error = &error as &dyn std::error::Error,
                     "could not look for sources of document bases"
@@ -153,34 +222,92 @@ pub(crate) async fn collect(shared: Arc<Shared>) {
     }
 }
 
-async fn look(service: &Service, running: &mut BTreeMap<ObjectKey, Begun>) -> Result<(), Error> {
-    let shared = &service.shared;
-    let state = shared.handle.applied();
+/// Looks at all bases. What fails for one costs no other its turn.
+async fn look(service: &Service, known: &mut Known) -> Result<(), Error> {
+    let clock = &service.shared.env.clock;
+    let state = service.shared.handle.applied();
     let has_ended = |begun: &Begun| state.job(begun.job).is_none_or(|job| job.status.is_terminal());
     let ended: Vec<ObjectKey> =
-        running.iter().filter(|(_, begun)| has_ended(begun)).map(|(key, _)| key.clone()).collect();
+        known.running.iter().filter(|(_, begun)| has_ended(begun)).map(|(key, _)| key.clone()).collect();
     for key in ended {
-        if let Some(begun) = running.get(&key) {
-            service.end_failed(&key, state.job(begun.job), begun).await?;
-        }
-        running.remove(&key);
+        let Some(begun) = known.running.remove(&key) else { continue };
+        let written = service.end_failed(&key, state.job(begun.job), &begun).await;
+        settle(known, &key, written, clock.monotonic());
     }
-    let now = shared.env.clock.wall().0.div_euclid(1_000_000);
-    let state = shared.handle.applied();
-    let due: Vec<Arc<Object>> = state
-        .objects_of_kind(&ObjectKind::new("base")?)
-        .filter(|object| !running.contains_key(&object.key))
-        .filter(|object| read(object).is_ok_and(|spec| collection_due(&spec).is_some_and(|due| due <= now)))
-        .take(RUNNING_MAX.saturating_sub(running.len()))
-        .cloned()
-        .collect();
-    for object in due {
-        match service.begin_collection(&object).await {
-            Ok(begun) => drop(running.insert(object.key.clone(), begun)),
-            Err(error) => {
-                tracing::debug!(error = &error as &dyn std::error::Error, base = %object.key.name, "could not read the sources of a document base");
+    let state = service.shared.handle.applied();
+    let (wall, now) = (clock.wall().0.div_euclid(1_000_000), clock.monotonic());
+    known.paused.retain(|key, _| state.object(key).is_some());
+    let mut room = known.room(&state, now);
+    let objects: Vec<Arc<Object>> = state.objects_of_kind(&ObjectKind::new("base")?).cloned().collect();
+    for object in objects {
+        let Some(spec) = read(&object).ok().filter(|_| !known.is_left_alone(&object.key, now)) else { continue };
+        if !collection_due(&spec).is_some_and(|due| due <= wall) {
+            if let Some(begun) = service.asked_for(&state, &object, &spec) {
+                known.running.insert(object.key.clone(), begun);
             }
+        } else if room > 0 {
+            room -= 1;
+            begin(service, known, &object, &spec).await;
         }
     }
     Ok(())
+}
+
+/// Begins to read the sources of a base that is due.
+async fn begin(service: &Service, known: &mut Known, object: &Object, spec: &BaseSpec) {
+    let (key, clock) = (&object.key, &service.shared.env.clock);
+    let error = match service.begin_collection(object).await {
+        Ok(begun) => {
+            known.paused.remove(key);
+            known.running.insert(key.clone(), begun);
+            return;
+        }
+        Err(error) => error,
+    };
+    let ended = CollectedBase {
+        job: None,
+        sources: spec.sources.clone(),
+        documents: 0,
+        errors: vec![chain(&error)],
+        failed: true,
+    };
+    // What passes by itself is not worth an entry in the log.
+    let written = if error.is_transient() { Ok(()) } else { service.write_down(key, &ended).await };
+    settle(known, key, written.and(Err(error)), clock.monotonic());
+}
+
+/// Notes whether something succeeded for a base.
+fn settle(known: &mut Known, key: &ObjectKey, done: Result<(), Error>, now: Duration) {
+    match done {
+        Ok(()) => drop(known.paused.remove(key)),
+        Err(error) => {
+            tracing::debug!(error = &error as &dyn std::error::Error, base = %key.name, "could not read the sources of a document base");
+            known.pause(key, now);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use atlas_types::Namespace;
+
+    use super::*;
+
+    #[test]
+    fn a_base_that_fails_is_left_alone_for_a_while() {
+        let key = |name: &str| base_key(&on_behalf::cluster_in(Namespace::default_namespace()), name).expect("a key");
+        let mut known = Known::default();
+        let now = Duration::from_secs(100);
+        assert!(!known.is_left_alone(&key("a"), now));
+        known.pause(&key("a"), now);
+        assert!(known.is_left_alone(&key("a"), now) && !known.is_left_alone(&key("b"), now));
+        assert!(!known.is_left_alone(&key("a"), now + AGAIN.0));
+        for _ in 0..50 {
+            known.pause(&key("a"), now);
+        }
+        let last = now + AGAIN.1;
+        assert!(known.is_left_alone(&key("a"), now + AGAIN.0) && !known.is_left_alone(&key("a"), last));
+        settle(&mut known, &key("a"), Ok(()), now);
+        assert!(!known.is_left_alone(&key("a"), now));
+    }
 }

@@ -236,6 +236,9 @@ fn accepted(kind: &dyn Kind, key: &ObjectKey, spec: &Value, kept: Vec<(String, V
         return Err(refused(key, violations));
     }
     kind.normalise(&mut spec);
+    let written = atlas_objects::canonical(&spec).map_err(|error| refused_at(key, "spec", error.to_string()))?;
+    let written = kind.admit_written(&written);
+    written.map_err(|refusal| refused_at(key, refusal.field, refusal.to_string()))?;
     if let Some(members) = spec.as_object_mut() {
         members.extend(kept);
     }

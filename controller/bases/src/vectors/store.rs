@@ -15,10 +15,13 @@ use crate::catalogue::{Unread, unread};
 use crate::loaded::SharedLoaded;
 use crate::merge::to_join;
 use crate::segment::SEGMENT_BYTES_MAX;
-use crate::write::{TRIES, key, unknown};
+use crate::write::{TRIES, key, unknown, written_bytes};
 
 /// Bytes of a row besides its numbers: its scale and its key.
 const ROW_BYTES: usize = 4 + KEY_BYTES;
+
+/// Most bytes of an error, as the object has it. Each character counts a few more.
+pub(crate) const ERROR_BYTES_MAX: usize = 2 << 10;
 
 /// Vectors of texts that are gone which always remain, so that small bases are not written over and over.
 const DEAD_ROWS_LEFT: u64 = 1_024;
@@ -34,6 +37,8 @@ pub struct VectorGap {
     pub embedding: String,
     /// What is known of the model that made the others; empty if there are none.
     pub model: String,
+    /// The revision of the base from which on all vectors were to be made anew; 0 if nobody asked for that.
+    pub anew_at: u64,
     /// Which documents and settings it is about.
     pub of: String,
 }
@@ -51,6 +56,13 @@ pub struct NewVectors {
     pub left: usize,
     /// Why there are no more; empty if nothing failed.
     pub error: String,
+}
+
+impl NewVectors {
+    /// Whether they say no more than how many texts have no vector.
+    fn is_nothing(&self) -> bool {
+        self.vectors.is_none() && self.error.is_empty() && self.left > 0
+    }
 }
 
 impl VectorGap {
@@ -74,6 +86,11 @@ impl VectorGap {
         self.key(place).as_ref().map(shown)
     }
 
+    /// Whether an object is this base with these documents and settings.
+    pub fn is_of(&self, object: &Object) -> bool {
+        object.uid == self.uid && BaseSpec::read(&object.spec).is_ok_and(|spec| version(&spec) == self.of)
+    }
+
     fn key(&self, place: usize) -> Option<Key> {
         self.loaded.key(*self.chunks.get(place)?).copied()
     }
@@ -88,10 +105,10 @@ impl Bases {
         }
         let loaded = self.loaded(&object, &spec).await?;
         let (of, embedding) = (version(&spec), spec.embedding.clone());
-        let model = spec.vectors.map(|vectors| vectors.model).unwrap_or_default();
+        let BaseVectors { model, anew_at, .. } = spec.vectors.unwrap_or_default();
         let kept = loaded.clone();
         let chunks = self.off(move || missing(&kept)).await?;
-        Ok(Some(VectorGap { loaded, chunks, uid: object.uid, embedding, model, of }))
+        Ok(Some(VectorGap { loaded, chunks, uid: object.uid, embedding, model, anew_at, of }))
     }
 
     /// Keeps vectors, and says in the object how far it is. Fails if the base has vectors of another model.
@@ -107,11 +124,13 @@ impl Bases {
         let _turn = self.turns.take(&base).await;
         for _ in 0..TRIES {
             let (object, mut spec) = self.find(caller, name, Consistency::Linearizable).await?;
-            if object.uid != missing.uid || spec.embedding != missing.embedding {
-                return Ok(());
-            }
             let before = spec.vectors.clone();
             let mut vectors = spec.vectors.take().unwrap_or_default();
+            let is_other = object.uid != missing.uid || spec.embedding != missing.embedding;
+            if is_other || vectors.anew_at != missing.anew_at {
+                return Ok(());
+            }
+            vectors.embedding.clone_from(&spec.embedding);
             vectors.segments.retain(|segment| !missing.loaded.lost_vectors.contains(&segment.digest));
             if let Some(rows) = new.vectors.as_ref().filter(|_| !keys.is_empty()) {
                 fits(name, &vectors, &new.model, rows.dimension())?;
@@ -136,10 +155,14 @@ impl Bases {
             if is_current && rows > 2 * missing.loaded.owners.len() as u64 + DEAD_ROWS_LEFT {
                 self.compact_vectors(&mut vectors, &missing.loaded).await?;
             }
+            // A failure counts until something has succeeded: a base that is tried in vain is not written again and again.
+            let is_tried_again = new.is_nothing() && vectors.of == missing.of;
+            if !is_tried_again {
+                vectors.error = bounded(&new.error);
+            }
             vectors.of.clone_from(&missing.of);
             vectors.chunks = missing.loaded.owners.len() as u64;
             vectors.missing = new.left as u64;
-            vectors.error.clone_from(&new.error);
             if before.as_ref() == Some(&vectors) {
                 return Ok(());
             }
@@ -242,6 +265,16 @@ impl Bases {
         let expect = Expect::Revision(object.revision);
         self.put(caller, (&object.key, (*object.labels).clone()), spec, expect).await
     }
+}
+
+/// The beginning of an error, as far as the object of a base has room for it.
+fn bounded(error: &str) -> String {
+    let mut bytes = 0;
+    let has_room = |c: &char| {
+        bytes += written_bytes(c.encode_utf8(&mut [0; 4]));
+        bytes <= ERROR_BYTES_MAX
+    };
+    error.chars().filter(|c| !c.is_control()).take_while(has_room).collect()
 }
 
 /// The chunks without a vector, of equal texts the first.

@@ -42,7 +42,7 @@ impl Kind for BaseKind {
                 "embedding": {"type": "string", "description": "The model that makes vectors of chunks, of the type embedding."},
                 "reranker": {"type": "string", "description": "The model that ranks what was found, of the type reranker."},
                 "sources": {
-                    "type": "array", "maxItems": SOURCES_MAX, "items": {"type": "string", "maxLength": SOURCE_BYTES_MAX},
+                    "type": "array", "maxItems": SOURCES_MAX, "uniqueItems": true, "items": {"type": "string", "maxLength": SOURCE_BYTES_MAX},
                     "description": "What the cluster fills the base from: pages, websites and repositories."
                 },
                 "refresh_minutes": {
@@ -75,6 +75,10 @@ impl Kind for BaseKind {
         BaseSpec::read(spec)?.check()
     }
 
+    fn admit_written(&self, spec: &[u8]) -> Result<(), Refusal> {
+        BaseSpec::read(spec)?.check_written()
+    }
+
     fn artifacts(&self, spec: &[u8]) -> Vec<Digest> {
         let spec = BaseSpec::read(spec).unwrap_or_default();
         let vectors = spec.vectors.iter().flat_map(|vectors| &vectors.segments).map(|segment| &segment.digest);
@@ -100,7 +104,7 @@ mod tests {
     use expect_test::expect;
 
     use super::*;
-    use crate::base::{REMOVED_MAX, SEGMENTS_MAX};
+    use crate::base::{BASE_WRITTEN_BYTES_MAX, REMOVED_MAX, SEGMENTS_MAX};
     use crate::tests::check;
 
     #[test]
@@ -158,6 +162,20 @@ mod tests {
             let checked = |count| BaseSpec::read(many(member, &one, count).as_bytes()).expect("a spec").check();
             assert!(checked(most).is_ok() && checked(most + 1).is_err(), "{member}");
         }
+    }
+
+    #[test]
+    fn what_people_write_leaves_room_for_what_the_cluster_writes() {
+        let written = |spec: Value| match BaseKind.admit_written(spec.to_string().as_bytes()) {
+            Ok(()) => "ok".to_owned(),
+            Err(refusal) => refusal.to_string(),
+        };
+        let of = |bytes: usize| json!({"segments": [{"digest": "x".repeat(60_000)}], "sources": ["a".repeat(bytes)]});
+        assert_eq!(written(of(BASE_WRITTEN_BYTES_MAX - 80)), "ok");
+        expect!["`spec` has 24655 bytes besides what the cluster writes, more than 24576; shorten its sources, readers or description"]
+            .assert_eq(&written(of(BASE_WRITTEN_BYTES_MAX)));
+        expect![[r#"`spec.sources` names "https://example.org/a" twice"#]]
+            .assert_eq(&written(json!({"sources": ["https://example.org/a", "git:x", "https://example.org/a"]})));
     }
 
     #[test]

@@ -35,6 +35,12 @@ pub struct ReadRule {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct BaseVectors {
+    /// The name of the model that they were asked of; empty if that is not known.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub embedding: String,
+    /// The revision of the base from which on all of them were to be made anew; 0 if nobody asked for that. Answers for an older one do not count.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub anew_at: u64,
     /// What is known of the model that made them. Vectors of another one do not fit.
     pub model: String,
     /// Numbers of a vector.
@@ -50,6 +56,13 @@ pub struct BaseVectors {
     pub error: String,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub segments: Vec<VectorSegment>,
+}
+
+impl BaseVectors {
+    /// What remains of them when the model is to make all: no vector.
+    pub fn emptied(&self) -> Self {
+        Self { anew_at: self.anew_at, ..Self::default() }
+    }
 }
 
 /// Vectors in one artifact.

@@ -73,7 +73,7 @@ impl Service {
             }
             Some("end") => {
                 let End { base, sources, documents, errors } = read(arguments)?;
-                let ended = CollectedBase { job: job.id, sources, documents, errors, failed: false };
+                let ended = CollectedBase { job: Some(job.id), sources, documents, errors, failed: false };
                 Ok(json!({"removed": bases.end_collection(&cluster, &base, &ended).await?}))
             }
             _ => Err(NoResult::Refused(format!("Unknown tool: {}", call.tool))),
