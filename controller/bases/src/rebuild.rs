@@ -2,6 +2,7 @@
 
 use atlas_api::types::{BaseRebuild, RebuiltBase};
 use atlas_desk::{Caller, Consistency, Error};
+use atlas_objects::BaseVectors;
 use atlas_types::Expect;
 
 use crate::Bases;
@@ -26,8 +27,10 @@ impl Bases {
             self.rewrite_all(&mut spec, &segments).await?;
             // What is left of them was in the segments that cannot be read.
             spec.removed.clear();
-            let vectors = spec.vectors.take().filter(|_| !wanted.vectors);
-            if let Some(mut vectors) = vectors {
+            if wanted.vectors && !spec.embedding.is_empty() {
+                // What models have answered before does not count: they may be others by now.
+                spec.vectors = Some(BaseVectors { anew_at: object.revision.0, ..BaseVectors::default() });
+            } else if let Some(mut vectors) = spec.vectors.take() {
                 let live = self.load(spec.clone()).await?;
                 self.compact_vectors(&mut vectors, &live).await?;
                 spec.vectors = Some(vectors);

@@ -10,13 +10,14 @@ use atlas_artifacts::digest_of;
 use atlas_bases::{NewVectors, VectorGap};
 use atlas_desk::on_behalf;
 use atlas_env::chain;
+use atlas_model::Purpose;
 use atlas_raft::Leadership;
 use atlas_types::{Event, EventRecord, EventSeq, ObjectKey, ObjectKind};
 use futures::stream::FuturesUnordered;
 use futures::{StreamExt, future, stream};
 use tokio::sync::broadcast::error::RecvError;
 
-use crate::document_models::{Chunks, EmbedAsk, Embedded};
+use crate::document_models::{Chunks, EmbedAsk, Embedded, find_model};
 use crate::needs::UNASKED;
 use crate::service::Shared;
 use crate::{Caller, Error, Service};
@@ -52,10 +53,11 @@ impl Known {
         !self.running && (self.seen != Some(version) || self.again_at.is_some_and(|at| at <= now))
     }
 
-    /// Notes how a look ended. A failure is written in the object, which is no reason to look again.
+    /// Notes how a look ended. A failure is written in the object, which is no reason to look again: `version` is that of the object if only that
+    /// has changed since.
     fn ended(&mut self, failed: bool, version: Option<(EventSeq, EventSeq)>, now: Duration) {
         self.running = false;
-        if failed {
+        if failed && version.is_some() {
             self.seen = version;
         }
         self.failures = if failed { self.failures.saturating_add(1) } else { 0 };
@@ -103,9 +105,8 @@ async fn lead(service: &Service) {
         };
         tokio::select! {
             biased;
-            Some((key, failed)) = running.next() => if let Some(base) = known.get_mut(&key) {
-                let object = handle.applied().object(&key).cloned();
-                base.ended(failed, object.map(|object| (object.uid, object.revision)), clock.monotonic());
+            Some(Ended { key, failed, version }) = running.next() => if let Some(base) = known.get_mut(&key) {
+                base.ended(failed, version, clock.monotonic());
             },
             batch = batches.recv() => if matches!(batch, Err(RecvError::Closed)) {
                 return;
@@ -133,19 +134,42 @@ fn due(
     bases.filter(|(key, version)| is_due(key, *version)).take(BASES_MAX.saturating_sub(running)).collect()
 }
 
-/// Makes the vectors of one base. The answer is whether that failed.
-async fn one(service: &Service, key: ObjectKey) -> (ObjectKey, bool) {
-    let caller = on_behalf::cluster_in(key.namespace.clone());
-    let ended = all(service, &caller, key.name.as_str()).await;
-    if let Err(error) = &ended {
-        tracing::debug!(error = error as &dyn std::error::Error, base = %key.name, "could not make vectors of a document base");
-    }
-    // A base that was deleted has nothing left to do.
-    let failed = ended.is_err_and(|error| !matches!(error, Error::UnknownObject(_)));
-    (key, failed)
+/// How a look at a base ended.
+struct Ended {
+    key: ObjectKey,
+    failed: bool,
+    /// The object and its revision, if nothing but what the look wrote has changed.
+    version: Option<(EventSeq, EventSeq)>,
 }
 
-async fn all(service: &Service, caller: &Caller, name: &str) -> Result<(), Error> {
+/// Why a base has not all vectors.
+struct Stopped {
+    error: Error,
+    /// What was missing; none if that is not known.
+    missing: Option<VectorGap>,
+}
+
+impl From<Error> for Stopped {
+    fn from(error: Error) -> Self {
+        Self { error, missing: None }
+    }
+}
+
+/// Makes the vectors of one base.
+async fn one(service: &Service, key: ObjectKey) -> Ended {
+    let caller = on_behalf::cluster_in(key.namespace.clone());
+    let Err(Stopped { error, missing }) = all(service, &caller, key.name.as_str()).await else {
+        return Ended { key, failed: false, version: None };
+    };
+    tracing::debug!(error = &error as &dyn std::error::Error, base = %key.name, "could not make vectors of a document base");
+    // A base that was deleted has nothing left to do.
+    let object = service.shared.handle.applied().object(&key).cloned();
+    let version = object.as_ref().filter(|object| missing.is_some_and(|missing| missing.is_of(object)));
+    let version = version.map(|object| (object.uid, object.revision));
+    Ended { key, failed: object.is_some(), version }
+}
+
+async fn all(service: &Service, caller: &Caller, name: &str) -> Result<(), Stopped> {
     let mut before = String::new();
     loop {
         let Some(missing) = service.bases().missing_vectors(caller, name).await? else { return Ok(()) };
@@ -166,7 +190,7 @@ async fn all(service: &Service, caller: &Caller, name: &str) -> Result<(), Error
             let left = now.len();
             let failed = NewVectors { error: told(&error), left, ..NewVectors::default() };
             service.bases().add_vectors(caller, name, &missing, &failed).await?;
-            return Err(error);
+            return Err(Stopped { error, missing: Some(missing) });
         }
     }
 }
@@ -174,7 +198,10 @@ async fn all(service: &Service, caller: &Caller, name: &str) -> Result<(), Error
 /// Makes and keeps vectors of all texts that have none.
 async fn made(service: &Service, caller: &Caller, name: &str, missing: &VectorGap) -> Result<(), Error> {
     let clock = &service.shared.env.clock;
-    let asked = batches(missing).into_iter().map(|places| ask(service, caller, (name, missing), places));
+    let state = service.shared.current().await?;
+    let model = find_model(&state, caller, &missing.embedding, Purpose::Embedding)?;
+    let model = (model.uid, model.revision);
+    let asked = batches(missing).into_iter().map(|places| ask(service, caller, (name, missing, model), places));
     let mut asked = stream::iter(asked).buffered(JOBS_MAX);
     let (mut left, mut kept_at) = (missing.len(), clock.monotonic());
     let mut new = NewVectors::default();
@@ -228,15 +255,16 @@ fn join(new: &mut NewVectors, places: Vec<usize>, embedded: Embedded) -> Result<
     Ok(())
 }
 
-/// Asks for the vectors of some texts. The same texts are the same job.
+/// Asks for the vectors of some texts. The same texts are the same job, as long as the model object is the same and nobody wants all vectors anew.
 async fn ask(
     service: &Service,
     caller: &Caller,
-    (name, missing): (&str, &VectorGap),
+    (name, missing, (model, revision)): (&str, &VectorGap, (EventSeq, EventSeq)),
     places: Vec<usize>,
 ) -> Result<(Vec<usize>, Embedded), Error> {
     let keys: Vec<String> = places.iter().filter_map(|place| missing.chunk_key(*place)).collect();
-    let told = serde_json::json!([missing.uid.0, missing.embedding, missing.model, keys]).to_string();
+    let model = (&missing.embedding, model.0, revision.0);
+    let told = serde_json::json!([missing.uid.0, model, missing.model, missing.anew_at, keys]).to_string();
     let ask = EmbedAsk {
         model: missing.embedding.clone(),
         chunks: Chunks { base: name.to_owned(), keys },
@@ -298,6 +326,9 @@ mod tests {
         assert!(!base.is_due(first, now) && base.is_due(second, now));
         base.ended(true, Some(second), now);
         assert!(!base.is_due(second, now) && base.is_due(second, now + AGAIN.0) && base.is_due(first, now));
+        (base.seen, base.running) = (Some(first), true);
+        base.ended(true, None, now);
+        assert!(!base.is_due(first, now) && base.is_due(second, now), "what others changed meanwhile was not seen");
         for _ in 0..50 {
             base.ended(true, Some(first), now);
         }

@@ -2,8 +2,10 @@
 
 mod artifacts;
 mod base_readers;
+mod base_vectors;
 mod bases;
 mod bounds;
+mod chunk_texts;
 mod collect;
 mod conversations;
 mod document_models;
