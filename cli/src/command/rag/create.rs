@@ -1,5 +1,7 @@
 //! `atlasctl rag create`.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Map, Value, json};
 
 use super::add::{self, Add};
@@ -52,7 +54,7 @@ pub(super) async fn run(context: &Context, options: &Create) -> Result<Exit, Fai
     let Create {
         documents, description, chunk_size, chunk_overlap, top_k, embedding, reranker, readers, replace, ..
     } = options;
-    let named: Vec<&String> = options.sources.iter().filter(|source| !source.is_empty()).collect();
+    let named = named(&options.sources)?;
     let readers = readers.rules()?;
     let mut settings = Map::new();
     for (name, value) in [
@@ -91,6 +93,16 @@ pub(super) async fn run(context: &Context, options: &Create) -> Result<Exit, Fai
     Ok(worse(read, add::run(context, documents).await?))
 }
 
+/// The sources that the command names, each once.
+fn named(sources: &[String]) -> Result<Vec<&String>, Failure> {
+    let mut seen = BTreeSet::new();
+    let named: Vec<&String> = sources.iter().filter(|source| !source.is_empty()).collect();
+    match named.iter().find(|source| !seen.insert(source.as_str())) {
+        Some(twice) => Err(Failure::usage(format!("--from {twice} is given twice"))),
+        None => Ok(named),
+    }
+}
+
 /// Lets the cluster read the sources that the command names.
 async fn collected(context: &Context, options: &Create, named: &[&String]) -> Result<Exit, Failure> {
     let Create { documents, .. } = options;
@@ -99,4 +111,19 @@ async fn collected(context: &Context, options: &Create, named: &[&String]) -> Re
 
 fn worse(first: Exit, second: Exit) -> Exit {
     if second == Exit::Done { first } else { second }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::named;
+
+    #[test]
+    fn a_source_is_named_once() {
+        let of = |sources: &[&str]| {
+            let sources: Vec<String> = sources.iter().map(|source| (*source).to_owned()).collect();
+            named(&sources).map(|named| named.len()).map_err(|failure| failure.to_string())
+        };
+        assert_eq!((of(&[]), of(&["", ""]), of(&["a", "b"])), (Ok(0), Ok(0), Ok(2)));
+        assert!(of(&["a", "b", "a"]).expect_err("twice").contains("--from a is given twice"));
+    }
 }
