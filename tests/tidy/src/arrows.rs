@@ -86,6 +86,7 @@ const ARROWS: &[(&str, &str)] = &[
     ("atlas-tool-runner", "tools"),
     ("atlas-supervisor", "model"),
     ("atlas-loki-agent", "supervisor turn"),
+    ("atlas-persona", ""),
     ("atlas-checks", "contract turn"),
     ("atlas-durable", ""),
     ("atlas-graph", ""),

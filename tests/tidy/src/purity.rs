@@ -4,7 +4,7 @@ use std::process::Command;
 
 use crate::tree;
 
-const PURE: [&str; 30] = [
+const PURE: [&str; 31] = [
     "atlas-types",
     "atlas-access",
     "atlas-api",
@@ -31,6 +31,7 @@ const PURE: [&str; 30] = [
     "atlas-tools",
     "atlas-supervisor",
     "atlas-loki-agent",
+    "atlas-persona",
     "atlas-durable",
     "atlas-graph",
     "atlas-terminal",
