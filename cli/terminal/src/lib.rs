@@ -7,12 +7,17 @@
 //!
 //! This crate writes nothing itself, reads no environment and does not ask the terminal for its size: its caller does.
 
+mod block;
 mod code;
+mod highlight;
+mod inline;
+mod look;
 mod printer;
 mod prompt;
 mod status;
 mod style;
 mod visible;
+mod writer;
 
 pub use code::{CodeBlock, code_blocks};
 pub use printer::Printer;
