@@ -46,7 +46,7 @@ impl Robots {
                     if value.is_empty() || value.len() > PATH_BYTES_MAX || own.len() + all.len() >= RULES_MAX {
                         continue;
                     }
-                    let rule = Rule { allows: key == "allow", path: value.to_owned() };
+                    let rule = Rule { allows: key == "allow", path: in_one_form(value) };
                     if is_own {
                         own.push(rule.clone());
                     }
@@ -54,6 +54,7 @@ impl Robots {
                         all.push(rule);
                     }
                 }
+                // Lines with other keys do not part the names of a group: they are for others, and read as if they were not there.
                 _ => {}
             }
         }
@@ -62,9 +63,29 @@ impl Robots {
 
     /// Whether a path, with its query, may be read: the longest rule that fits decides, and one that allows before one that does not.
     pub fn allows(&self, path: &str) -> bool {
-        let fitting = self.0.iter().filter(|rule| fits(&rule.path, path));
+        let path = in_one_form(path);
+        let fitting = self.0.iter().filter(|rule| fits(&rule.path, &path));
         fitting.max_by_key(|rule| (rule.path.len(), rule.allows)).is_none_or(|rule| rule.allows)
     }
+}
+
+/// A path in the form in which two are compared: letters, digits and `-._~` as they are, characters beyond ASCII as `%C3`, and other escapes in
+/// capital letters.
+fn in_one_form(path: &str) -> String {
+    let (mut form, mut rest) = (String::with_capacity(path.len()), path.as_bytes());
+    while let Some((first, behind)) = rest.split_first() {
+        let escaped = behind.get(..2).filter(|digits| *first == b'%' && digits.iter().all(u8::is_ascii_hexdigit));
+        let escaped = escaped.and_then(|digits| u8::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok());
+        let byte = escaped.unwrap_or(*first);
+        let is_plain = byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
+        match escaped {
+            Some(byte) if !is_plain => form += &format!("%{byte:02X}"),
+            None if !byte.is_ascii() => form += &format!("%{byte:02X}"),
+            _ => form.push(char::from(byte)),
+        }
+        rest = behind.get(if escaped.is_some() { 2 } else { 0 }..).unwrap_or_default();
+    }
+    form
 }
 
 /// Whether a path begins like a pattern, in which `*` is any text and a `$` at the end is the end.
@@ -120,6 +141,27 @@ mod tests {
         check(robots, &[("/own", false), ("/all", true)]);
         check("User-agent: other\nDisallow: /\n", &[("/x", true)]);
         check("User-agent: atlas\nUser-agent: *\nDisallow: /x", &[("/x", false)]);
+    }
+
+    #[test]
+    fn paths_are_compared_in_one_form() {
+        check(
+            "User-agent: *\nDisallow: /caf%c3%a9\nDisallow: /tüv\nDisallow: /%7Ejoe\nDisallow: /a%2fb\nDisallow: /50%",
+            &[
+                ("/caf%C3%A9/x", false),
+                ("/t%C3%BCv", false),
+                ("/~joe", false),
+                ("/a%2Fb", false),
+                ("/a/b", true),
+                ("/50%25", false),
+                ("/50%", false),
+            ],
+        );
+    }
+
+    #[test]
+    fn other_lines_part_no_names() {
+        check("User-agent: a\nCrawl-delay: 5\nUser-agent: *\nDisallow: /x", &[("/x", false)]);
     }
 
     #[test]
