@@ -1,7 +1,8 @@
 //! HTML as Markdown, as far as a search needs it: headings, paragraphs, lists and plain text. What is not shown to a reader is left out.
 
-/// Elements whose content nobody reads.
-pub(crate) const HIDDEN: [&str; 6] = ["script", "style", "title", "template", "noscript", "svg"];
+use crate::entities::unescaped;
+use crate::scan::looked;
+use crate::tags::{Token, Tokens};
 
 /// Elements that begin a paragraph.
 const BLOCKS: [&str; 22] = [
@@ -29,88 +30,16 @@ const BLOCKS: [&str; 22] = [
     "body",
 ];
 
-/// Characters by their names.
-const NAMED: [(&str, &str); 12] = [
-    ("amp", "&"),
-    ("lt", "<"),
-    ("gt", ">"),
-    ("quot", "\""),
-    ("apos", "'"),
-    ("nbsp", " "),
-    ("ndash", "–"),
-    ("mdash", "—"),
-    ("hellip", "…"),
-    ("copy", "©"),
-    ("shy", ""),
-    ("euro", "€"),
-];
-
-/// What a page says, as Markdown.
+/// What a page says, as Markdown. It takes time that grows with the length of the page, whatever it contains.
 pub fn markdown(html: &str) -> String {
     let mut out = Out::default();
-    let mut rest = html;
-    while let Some(place) = rest.find('<') {
-        out.text(&rest[..place]);
-        rest = &rest[place..];
-        if let Some(comment) = rest.strip_prefix("<!--") {
-            rest = comment.find("-->").map_or("", |end| &comment[end + 3..]);
-            continue;
+    for token in Tokens::of(html) {
+        match token {
+            Token::Text(text) => out.text(text),
+            Token::Tag(tag) => out.tag(&tag.name, tag.is_end),
         }
-        let is_tag = rest[1..].starts_with(|c: char| c.is_ascii_alphabetic() || matches!(c, '/' | '!' | '?'));
-        if !is_tag {
-            out.text("<");
-            rest = &rest[1..];
-            continue;
-        }
-        let Some(end) = end_of_tag(rest) else { break };
-        let (tag, behind) = rest.split_at(end);
-        rest = behind;
-        let (name, is_end) = name_of(tag);
-        if HIDDEN.contains(&name.as_str()) && !is_end && !tag.ends_with("/>") {
-            rest = behind_end(rest, &name);
-            continue;
-        }
-        out.tag(&name, is_end);
-    }
-    if !rest.starts_with('<') {
-        out.text(rest);
     }
     out.finish()
-}
-
-/// The place behind a tag: a `>` within quotation marks does not end it.
-pub(crate) fn end_of_tag(text: &str) -> Option<usize> {
-    let mut quote = None;
-    for (place, byte) in text.bytes().enumerate() {
-        match (quote, byte) {
-            (None, b'>') => return Some(place + 1),
-            (None, b'"' | b'\'') => quote = Some(byte),
-            (Some(open), byte) if open == byte => quote = None,
-            _ => {}
-        }
-    }
-    // Quotation marks that nothing closes are no reason to lose the page.
-    text.find('>').map(|place| place + 1)
-}
-
-pub(crate) fn name_of(tag: &str) -> (String, bool) {
-    let inner = tag.trim_start_matches('<');
-    let (inner, is_end) = inner.strip_prefix('/').map_or((inner, false), |inner| (inner, true));
-    (inner.chars().take_while(char::is_ascii_alphanumeric).collect::<String>().to_ascii_lowercase(), is_end)
-}
-
-/// What is behind the end of an element.
-pub(crate) fn behind_end<'a>(text: &'a str, name: &str) -> &'a str {
-    let mut rest = text;
-    while let Some(place) = rest.find("</") {
-        rest = &rest[place..];
-        let end = end_of_tag(rest).unwrap_or(rest.len());
-        if name_of(&rest[..end]).0 == name {
-            return &rest[end..];
-        }
-        rest = &rest[2..];
-    }
-    ""
 }
 
 #[derive(Default)]
@@ -128,6 +57,7 @@ struct Out {
 impl Out {
     fn text(&mut self, text: &str) {
         let text = unescaped(text);
+        looked(text.len());
         if self.preformatted {
             if !text.is_empty() {
                 self.begin();
@@ -184,39 +114,6 @@ impl Out {
     }
 }
 
-/// A text without references to characters.
-pub(crate) fn unescaped(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some(place) = rest.find('&') {
-        out += &rest[..place];
-        rest = &rest[place..];
-        let end = rest.bytes().take(12).position(|byte| byte == b';');
-        match end.and_then(|end| Some((end, character(&rest[1..end])?))) {
-            Some((end, character)) => {
-                out += &character;
-                rest = &rest[end + 1..];
-            }
-            None => {
-                out.push('&');
-                rest = &rest[1..];
-            }
-        }
-    }
-    out + rest
-}
-
-fn character(name: &str) -> Option<String> {
-    let Some(number) = name.strip_prefix('#') else {
-        return NAMED.iter().find(|(known, _)| *known == name).map(|(_, text)| (*text).to_owned());
-    };
-    let number = match number.strip_prefix(['x', 'X']) {
-        Some(digits) => u32::from_str_radix(digits, 16).ok()?,
-        None => number.parse().ok()?,
-    };
-    char::from_u32(number).filter(|character| !character.is_control()).map(String::from)
-}
-
 #[cfg(test)]
 mod tests {
     use expect_test::{Expect, expect};
@@ -259,6 +156,20 @@ mod tests {
         check("<head><title>T</title><body>text", &expect!["text\n"]);
         check("text <p", &expect!["text\n"]);
         check("<p title=\"open>text</p>", &expect!["text\n"]);
+        // Quotation marks count only where a value begins.
+        check(
+            "<p title=it's>one</p><p \">two</p>'<p title = '>'>three",
+            &expect![[r#"
+            one
+
+            two
+
+            '
+
+            three
+        "#]],
+        );
+        check("<script>a</scrip></script>b<style>x</STYLE >c", &expect!["bc\n"]);
     }
 
     proptest! {

@@ -2,10 +2,10 @@
 
 use url::Url;
 
-use crate::page::normal;
-use crate::tags::Tags;
+use crate::page::{joined, normal};
+use crate::tags::Tokens;
 
-/// Most addresses of one sitemap, as the protocol has it; further ones are left out.
+/// Most addresses of one sitemap, as the protocol has it, with those that do not count; further ones are left out.
 pub const ENTRIES_MAX: usize = 50_000;
 
 /// What a sitemap lists.
@@ -14,26 +14,35 @@ pub struct Sitemap {
     pub pages: Vec<Url>,
     /// Further sitemaps.
     pub sitemaps: Vec<Url>,
+    /// Whether it lists more than is read.
+    pub has_more: bool,
 }
 
 impl Sitemap {
     /// Reads a sitemap: XML, or a text with an address on each line. None if it lists nothing. Addresses of other hosts than its own are
-    /// left out: a website speaks for itself alone.
+    /// left out, since a website speaks for itself alone, and so are those that are too long for a page. It takes time that grows with the
+    /// length of the text, whatever it contains.
     pub fn read(text: &str, from: &Url) -> Option<Self> {
         let text = text.trim_start_matches('\u{feff}').trim_start();
         let mut found = Self::default();
-        let own = |address: &str| from.join(address).ok().and_then(normal).filter(|url| url.host() == from.host());
+        let own = |address: &str| joined(from, address).and_then(normal).filter(|url| url.host() == from.host());
         if !text.starts_with('<') {
-            let lines = text.lines().map(str::trim).filter(|line| line.starts_with("http"));
-            found.pages = lines.take(ENTRIES_MAX).filter_map(own).collect();
+            let mut lines = text.lines().map(str::trim).filter(|line| line.starts_with("http"));
+            found.pages = lines.by_ref().take(ENTRIES_MAX).filter_map(own).collect();
+            found.has_more = lines.next().is_some();
             return Some(found).filter(|found| !found.pages.is_empty());
         }
-        let mut is_sitemap = false;
-        for tag in Tags::of(text).filter(|tag| !tag.is_end) {
+        let (mut is_sitemap, mut entries) = (false, 0);
+        for tag in Tokens::of(text).tags().filter(|tag| !tag.is_end) {
             match tag.name.as_str() {
                 "sitemap" => is_sitemap = true,
                 "url" => is_sitemap = false,
-                "loc" if found.pages.len() + found.sitemaps.len() < ENTRIES_MAX => {
+                "loc" => {
+                    entries += 1;
+                    if entries > ENTRIES_MAX {
+                        found.has_more = true;
+                        break;
+                    }
                     let list = if is_sitemap { &mut found.sitemaps } else { &mut found.pages };
                     list.extend(own(&tag.content()));
                 }
@@ -54,7 +63,7 @@ mod tests {
         let read = Sitemap::read(text, &Url::parse("https://example.org/sitemap.xml").expect("an address"));
         let shown = read.map_or_else(
             || "nothing".to_owned(),
-            |Sitemap { pages, sitemaps }| {
+            |Sitemap { pages, sitemaps, .. }| {
                 let words = |urls: &[Url]| urls.iter().map(Url::as_str).collect::<Vec<_>>().join(" ");
                 format!("pages {} sitemaps {}", words(&pages), words(&sitemaps))
             },
@@ -93,6 +102,13 @@ mod tests {
     fn a_long_one_has_a_bound() {
         let text = "<loc>/a</loc>".repeat(ENTRIES_MAX + 5);
         let read = Sitemap::read(&text, &Url::parse("http://h/").expect("an address")).expect("a sitemap");
-        assert_eq!(read.pages.len(), ENTRIES_MAX);
+        assert_eq!((read.pages.len(), read.has_more), (ENTRIES_MAX, true));
+        let text = "http://h/a\n".repeat(ENTRIES_MAX + 1);
+        let read = Sitemap::read(&text, &Url::parse("http://h/").expect("an address")).expect("a sitemap");
+        assert_eq!((read.pages.len(), read.has_more), (ENTRIES_MAX, true));
+        // What is too long for a page is no reason to look at more.
+        let text = format!("<loc>/{}</loc>", "a".repeat(2_000)).repeat(100) + "<loc>/b</loc>";
+        let read = Sitemap::read(&text, &Url::parse("http://h/").expect("an address")).expect("a sitemap");
+        assert_eq!((read.pages.len(), read.has_more), (1, false));
     }
 }

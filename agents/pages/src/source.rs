@@ -3,7 +3,7 @@
 use url::Url;
 
 use crate::loader::{TAKEN, is_name};
-use crate::page::normal;
+use crate::page::{ADDRESS_BYTES_MAX, normal};
 
 /// The forms of a source.
 pub const FORMS: &str = "https://HOST/PAGE, https://HOST/PATH/**, sitemap:https://HOST/SITEMAP.xml, \
@@ -41,6 +41,8 @@ pub enum UnknownSource {
     Form(String),
     #[error("\"{0}\" is not an address of a page")]
     Address(String),
+    #[error("\"{0}…\" is too long: an address has at most {ADDRESS_BYTES_MAX} bytes")]
+    Long(String),
     #[error("the source has a user or a password in its address, which everyone who reads the base would see")]
     Credentials,
     #[error("\"{0}\" is not a repository over http or https: no others are read")]
@@ -115,9 +117,13 @@ impl Repository {
 }
 
 fn address(text: &str) -> Result<Url, UnknownSource> {
-    let url = Url::parse(text).map_err(|_| UnknownSource::Address(shown(text)))?;
+    let mut url = Url::parse(text).map_err(|_| UnknownSource::Address(shown(text)))?;
     if !url.username().is_empty() || url.password().is_some() {
         return Err(UnknownSource::Credentials);
+    }
+    url.set_fragment(None);
+    if url.as_str().len() > ADDRESS_BYTES_MAX {
+        return Err(UnknownSource::Long(text.chars().filter(|c| !c.is_control()).take(40).collect()));
     }
     normal(url).ok_or_else(|| UnknownSource::Address(shown(text)))
 }
@@ -217,6 +223,13 @@ mod tests {
                 ! "pdf:--output=/etc/passwd" is no source; a source is https://HOST/PAGE, https://HOST/PATH/**, sitemap:https://HOST/SITEMAP.xml, git:https://HOST/REPOSITORY[#BRANCH][:FOLDER-OR-PATTERN], or LOADER:RESOURCE
             "#]],
         );
+    }
+
+    #[test]
+    fn addresses_have_a_bound() {
+        let of = |bytes: usize| Source::read(&format!("https://h/{}", "a".repeat(bytes - "https://h/".len())));
+        assert!(of(ADDRESS_BYTES_MAX).is_ok());
+        assert!(matches!(of(ADDRESS_BYTES_MAX + 1), Err(UnknownSource::Long(_))));
     }
 
     proptest! {

@@ -73,7 +73,7 @@ pub(super) async fn listed<C: Controllers>(
             Err(error) => Err(error.to_string()),
         };
         match read {
-            Ok(Sitemap { pages: more, sitemaps }) => {
+            Ok(Sitemap { pages: more, sitemaps, .. }) => {
                 pages.extend(more.into_iter().filter(|page| is_safe(sitemap, page) && listed.insert(page.clone())));
                 let fresh = sitemaps.into_iter().filter(|one| is_safe(sitemap, one));
                 for further in fresh {
