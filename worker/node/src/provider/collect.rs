@@ -6,7 +6,9 @@ mod files;
 mod git;
 mod handing;
 mod loading;
+mod rules;
 mod site;
+mod walk;
 mod web;
 
 use std::sync::Arc;
@@ -98,10 +100,12 @@ impl CollectAgent {
         let mut handing = Handing::new(&platform, &base);
         handing.check().await?;
         for source in &sources {
+            if !handing.begin(source) {
+                continue;
+            }
             control.say(StreamKind::Log, "info", format!("reading {source}")).await;
-            handing.begin(source);
-            let is_whole = read(source, (&web, &programs), &mut handing).await?;
-            handing.end(is_whole).await?;
+            read(source, (&web, &programs), &mut handing).await?;
+            handing.end().await?;
         }
         let sums = handing.finish(&sources).await?;
         for error in &sums.errors {
@@ -111,12 +115,12 @@ impl CollectAgent {
     }
 }
 
-/// Reads one source. The answer is whether nothing of it is missing because it could not be read.
+/// Reads one source.
 async fn read<C: Controllers>(
     source: &str,
     (web, programs): (&Web, &Programs<'_>),
     handing: &mut Handing<'_, C>,
-) -> Result<bool, Fault> {
+) -> Result<(), Fault> {
     match Source::read(source) {
         Ok(Source::Page(url)) => site::page(web, &url, programs, handing).await,
         Ok(Source::Site(url)) => site::crawl(web, &url, programs, handing).await,
@@ -126,8 +130,8 @@ async fn read<C: Controllers>(
             programs.source((name.as_str(), resource.as_str()), source, handing).await
         }
         Err(unknown) => {
-            handing.error(source, &unknown.to_string());
-            Ok(false)
+            handing.missing(source, &unknown.to_string());
+            Ok(())
         }
     }
 }

@@ -20,6 +20,8 @@ struct Handed {
     documents: BTreeMap<String, Value>,
     /// The sources that were read as a whole.
     whole: Vec<String>,
+    /// What was said of documents that stay.
+    keeps: Vec<Value>,
     end: Value,
 }
 
@@ -30,6 +32,15 @@ impl Handed {
 
     fn text(&self, name: &str) -> &str {
         self.documents.get(name).and_then(|document| document["text"].as_str()).unwrap_or("nothing")
+    }
+
+    /// Whether a document that a source had before is removed.
+    fn removes(&self, source: &str, name: &str) -> bool {
+        self.keeps.iter().filter(|keep| keep["from"] == source).any(|keep| {
+            let is_after = keep["after"].as_str().is_none_or(|after| name > after);
+            let is_until = keep["until"].as_str().is_none_or(|until| name <= until);
+            is_after && is_until && !keep["seen"].as_array().expect("a list").iter().any(|seen| seen == name)
+        })
     }
 
     fn errors(&self) -> Vec<&str> {
@@ -71,7 +82,10 @@ async fn collect(stage: &mut Stage, sources: &[String]) -> Handed {
                             assert!(handed.documents.insert(name, document.clone()).is_none(), "twice: {document}");
                         }
                     }
-                    "$documents-keep" => handed.whole.extend(said["from"].as_str().map(str::to_owned)),
+                    "$documents-keep" => {
+                        handed.whole.extend(said["from"].as_str().map(str::to_owned));
+                        handed.keeps.push(said);
+                    }
                     "$documents-end" => handed.end = said,
                     other => panic!("{other}"),
                 }
@@ -113,7 +127,14 @@ async fn a_website_is_read_as_far_as_its_links_lead() {
     assert_eq!(handed.names(), [site.at("/docs/"), site.at("/docs/a.html"), site.at("/docs/deep/d")]);
     assert_eq!(handed.text(&site.at("/docs/a.html")), "Page a. back d\n");
     assert_eq!(handed.documents[&site.at("/docs/")]["metadata"], json!({"url": site.at("/docs/"), "title": "Docs"}));
-    assert_eq!(handed.whole, [source], "a dead link is no reason to keep what is gone");
+    assert_eq!(handed.whole, [&*source], "a dead link is no reason to keep what is gone");
+    for name in ["/docs/gone", "/docs/private/c", "/docs/never"] {
+        assert!(handed.removes(&source, &site.at(name)), "{name}");
+    }
+    // What is there and cannot be read, and what is elsewhere for a while, stays.
+    for name in ["/docs/paper.pdf", "/docs/photo.png", "/docs/moved", "/docs/a.html"] {
+        assert!(!handed.removes(&source, &site.at(name)), "{name}");
+    }
     let errors = handed.errors().join("\n");
     assert!(errors.contains("/docs/gone: the server answered 404"), "{errors}");
     assert!(errors.contains("--loader pdf='PROGRAM $1'"), "{errors}");
@@ -144,6 +165,125 @@ async fn a_website_that_fails_loses_nothing() {
     site.reply("/robots.txt", 503, "", b"");
     let handed = collect(&mut stage, &[site.at("/docs/**")]).await;
     assert_eq!((handed.names().len(), handed.whole.len()), (0, 0));
+    assert_eq!(handed.errors().len(), 1, "{:?}", handed.errors());
+    // So it is for one with a sitemap. It is asked once.
+    let pages = ["/docs/", "/docs/b"].map(|path| format!("<url><loc>{}</loc></url>", site.at(path))).concat();
+    site.reply("/map.xml", 200, "content-type: application/xml", format!("<urlset>{pages}</urlset>").as_bytes());
+    for status in [503, 429] {
+        site.reply("/robots.txt", status, "", b"");
+        site.asked();
+        let handed = collect(&mut stage, &[format!("sitemap:{}", site.at("/map.xml"))]).await;
+        assert_eq!((handed.names().len(), handed.whole.len()), (0, 0));
+        assert_eq!(site.asked(), ["/map.xml", "/robots.txt"]);
+        let errors = handed.errors();
+        assert!(
+            errors.len() == 1 && errors[0].contains(&format!("cannot be read: the server answered {status}")),
+            "{errors:?}"
+        );
+    }
+    stage.node.shutdown().await;
+}
+
+#[tokio::test]
+async fn only_a_page_that_is_gone_is_removed() {
+    let site = Website::start().await;
+    let mut stage = stage(Some(&site), &["pdf=sh -c 'exit 1' $1"]).await;
+    let page = |path: &str| format!("<url><loc>{}</loc></url>", site.at(path));
+    let map = format!("<urlset>{}{}</urlset>", page("/kept"), page("/tried"));
+    site.reply("/map.xml", 200, "content-type: application/xml", map.as_bytes());
+    site.html("/kept", "kept");
+    let source = format!("sitemap:{}", site.at("/map.xml"));
+    let tried = site.at("/tried");
+    for (status, headers, body, is_removed) in [
+        (404, "", "", true),
+        (410, "", "", true),
+        (401, "", "", false),
+        (403, "", "", false),
+        (408, "", "", false),
+        (429, "", "", false),
+        (500, "", "", false),
+        (503, "", "", false),
+        (302, "location: /kept", "", false),
+        (301, "location: /kept", "", true),
+        (301, "location: /none", "", false),
+        (301, "location: /tried", "", false),
+        (301, "location: http://other.example/", "", false),
+        (302, "", "", false),
+        (200, "content-type: application/pdf", "%PDF", false),
+        (200, "content-type: application/epub+zip", "PK", false),
+        (200, "content-type: image/png", "PNG", false),
+        (200, "content-type: text/plain", "a\0b", false),
+        (200, "content-type: text/plain\ncontent-encoding: br", "x", false),
+        (200, "content-type: text/html; charset=klingon", "x", false),
+        (200, "content-type: text/html", "<script>x</script>", false),
+        (200, "content-type: text/html", "<meta name=robots content=noindex>x", true),
+    ] {
+        site.reply("/tried", status, headers, body.as_bytes());
+        let handed = collect(&mut stage, std::slice::from_ref(&source)).await;
+        let seen = (handed.removes(&source, &tried), handed.removes(&source, &format!("{tried} (part 3)")));
+        assert_eq!(seen, (is_removed, is_removed), "{status} {headers}: {handed:?}");
+        assert_eq!(handed.names(), [site.at("/kept")], "{status} {headers}");
+    }
+    // A page that is no longer listed is gone.
+    site.reply("/map.xml", 200, "content-type: application/xml", format!("<urlset>{}", page("/kept")).as_bytes());
+    let handed = collect(&mut stage, std::slice::from_ref(&source)).await;
+    assert!(handed.removes(&source, &tried));
+    // So is one that the website forbids to read.
+    site.reply("/map.xml", 200, "content-type: application/xml", map.as_bytes());
+    site.reply("/robots.txt", 200, "content-type: text/plain", b"User-agent: *\nDisallow: /tried\n");
+    let handed = collect(&mut stage, std::slice::from_ref(&source)).await;
+    assert!(handed.removes(&source, &tried));
+    stage.node.shutdown().await;
+}
+
+#[tokio::test]
+async fn redirects_are_asked_about() {
+    let site = Website::start().await;
+    let other = Website::start().await;
+    let page = |path: &str| format!("<url><loc>{}</loc></url>", site.at(path));
+    let map = format!("<urlset>{}{}{}</urlset>", page("/a"), page("/b"), page("/c"));
+    site.reply("/map.xml", 200, "content-type: application/xml", map.as_bytes());
+    site.reply("/a", 302, "location: /private/a", b"");
+    site.reply("/b", 302, &format!("location: http://localhost:{}/b", other.address.port()), b"");
+    site.reply("/c", 302, "location: /d", b"");
+    site.html("/d", "page d");
+    site.html("/private/a", "private");
+    site.reply("/robots.txt", 200, "content-type: text/plain", b"User-agent: *\nDisallow: /private\n");
+    let mut stage = stage(Some(&site), &[]).await;
+    let source = format!("sitemap:{}", site.at("/map.xml"));
+    let handed = collect(&mut stage, std::slice::from_ref(&source)).await;
+    assert_eq!(handed.names(), [site.at("/d")]);
+    assert!(!site.asked().contains(&"/private/a".to_owned()));
+    assert_eq!(other.asked(), Vec::<String>::new());
+    assert_eq!(handed.errors().len(), 1, "{:?}", handed.errors());
+    assert!(handed.errors()[0].contains("which is outside of the source"), "{:?}", handed.errors());
+    stage.node.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_source_that_is_named_twice_empties_no_base() {
+    let site = Website::start().await;
+    site.html("/a", "page a");
+    let mut stage = stage(Some(&site), &[]).await;
+    let handed = collect(&mut stage, &[site.at("/a"), site.at("/a")]).await;
+    assert_eq!(handed.whole, [site.at("/a")]);
+    assert!(!handed.removes(&site.at("/a"), &site.at("/a")));
+    stage.node.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_page_that_is_hard_to_read_ends_soon() {
+    let site = Website::start().await;
+    let pages = ["</", "<a \">\"", "<a x=\">\"", "<loc><![CDATA["];
+    for (number, piece) in pages.iter().enumerate() {
+        site.html(&format!("/{number}"), &format!("text<script>x</script>{}", piece.repeat((1 << 20) / piece.len())));
+    }
+    let mut stage = stage(Some(&site), &[]).await;
+    let sources: Vec<String> = (0..pages.len()).map(|number| site.at(&format!("/{number}"))).collect();
+    let begun = std::time::Instant::now();
+    let handed = collect(&mut stage, &sources).await;
+    assert_eq!(handed.names().len(), pages.len(), "{:?}", handed.errors());
+    assert!(begun.elapsed() < std::time::Duration::from_secs(20), "{:?}", begun.elapsed());
     stage.node.shutdown().await;
 }
 

@@ -4,7 +4,7 @@ use std::fs;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
-use atlas_pages::{Kind, decoded, markdown};
+use atlas_pages::{decoded, markdown};
 
 /// Most bytes of a file: one of HTML has more than its text.
 const FILE_BYTES_MAX: u64 = 10 << 20;
@@ -15,17 +15,16 @@ pub(super) const FILES_MAX: usize = 10_000;
 /// How deep folders may be.
 const DEPTH_MAX: usize = 64;
 
-/// The text of a body, as Markdown if it is HTML. The error says why there is none.
-pub(super) fn text(body: &[u8], kind: &Kind, encoding: Option<&str>) -> Result<String, String> {
-    let is_html = *kind == Kind::Html;
-    let text = decoded(body, encoding, is_html).map_err(|error| error.to_string())?;
-    let text = if is_html { markdown(&text) } else { text };
+/// The text of a body or of a file. The error says why there is none.
+pub(super) fn text(body: &[u8], encoding: Option<&str>) -> Result<String, String> {
+    let text = decoded(body, encoding, false).map_err(|error| error.to_string())?;
     if text.trim().is_empty() { Err("it has no text".to_owned()) } else { Ok(text) }
 }
 
-/// The files below a folder, relative to it and in order. Hidden ones and links are left out. The second answer is whether there are more.
+/// The files below a folder, relative to it and in order. Hidden ones and links are left out. The second answer is whether there are more, or
+/// deeper ones than are read.
 pub(super) fn below(root: &Path, chosen: impl Fn(&Path) -> bool) -> std::io::Result<(Vec<PathBuf>, bool)> {
-    let (mut files, mut folders) = (Vec::new(), vec![(root.to_owned(), 0)]);
+    let (mut files, mut folders, mut is_deeper) = (Vec::new(), vec![(root.to_owned(), 0)], false);
     while let Some((folder, depth)) = folders.pop() {
         for entry in fs::read_dir(&folder)? {
             let entry = entry?;
@@ -33,8 +32,11 @@ pub(super) fn below(root: &Path, chosen: impl Fn(&Path) -> bool) -> std::io::Res
             let is_hidden = entry.file_name().as_encoded_bytes().starts_with(b".");
             let kind = entry.file_type()?;
             let Some(name) = path.strip_prefix(root).ok().filter(|_| !is_hidden) else { continue };
-            if kind.is_dir() && depth < DEPTH_MAX {
-                folders.push((path, depth + 1));
+            if kind.is_dir() {
+                match depth < DEPTH_MAX {
+                    true => folders.push((path, depth + 1)),
+                    false => is_deeper = true,
+                }
             } else if kind.is_file() && chosen(name) {
                 if files.len() >= FILES_MAX {
                     return Ok((files, true));
@@ -44,7 +46,7 @@ pub(super) fn below(root: &Path, chosen: impl Fn(&Path) -> bool) -> std::io::Res
         }
     }
     files.sort();
-    Ok((files, false))
+    Ok((files, is_deeper))
 }
 
 /// The text of a file; none if it is binary or empty, which many files of a repository are. The error says why a text is left out.

@@ -43,29 +43,29 @@ pub(super) async fn read<C: Controllers>(
     repository: &Repository,
     programs: &Programs<'_>,
     handing: &mut Handing<'_, C>,
-) -> Result<bool, Fault> {
+) -> Result<(), Fault> {
     let name = repository.url.as_str();
     let folder = programs.folder().await.map_err(Fault::Machine)?;
     let clone = folder.path().join("clone");
     if let Err(why) = cloned(web, repository, programs, (folder.path(), &clone)).await {
-        handing.error(name, &why);
-        return Ok(false);
+        handing.missing(name, &why);
+        return Ok(());
     }
     let (root, pattern) = (clone.clone(), repository.pattern.clone());
     let listed = programs.blocking(move || files::below(&root, |path| is_chosen(pattern.as_deref(), path))).await;
     let (paths, is_more) = match listed {
         Ok(listed) => listed,
         Err(why) => {
-            handing.error(name, &why);
-            return Ok(false);
+            handing.missing(name, &why);
+            return Ok(());
         }
     };
     if is_more {
-        handing.error(name, &format!("it has more than {} such files; name a folder of it", files::FILES_MAX));
+        handing.missing(name, &format!("it has more than {} such files; name a folder of it", files::FILES_MAX));
     }
     if paths.is_empty() {
-        handing.error(name, "it has no such files");
-        return Ok(false);
+        handing.missing(name, "it has no such files");
+        return Ok(());
     }
     let prefix = name.trim_end_matches('/').trim_end_matches(".git").trim_end_matches('/');
     for path in paths {
@@ -77,10 +77,10 @@ pub(super) async fn read<C: Controllers>(
                 handing.document(Read { name: format!("{prefix}/{shown}"), text, metadata }).await?;
             }
             Ok(Ok(None)) => {}
-            Ok(Err(why)) | Err(why) => handing.error(&format!("{prefix}/{shown}"), &why),
+            Ok(Err(why)) | Err(why) => handing.unread(&format!("{prefix}/{shown}"), &why),
         }
     }
-    Ok(!is_more)
+    Ok(())
 }
 
 /// Clones a repository. Git gets the addresses that were checked, so that no second look at the name leads elsewhere.

@@ -1,8 +1,13 @@
 //! Handing documents to the controllers, in messages of bounded size.
+//!
+//! What is not there any more is removed from the base, but only what is known to be gone. So each reason why a document is missing has one of
+//! three ways in here: [`Handing::gone`] if its website says so, [`Handing::unread`] if one document is there and could not be read, and
+//! [`Handing::missing`] for everything else, after which nothing of the source is removed.
 
 use std::collections::BTreeSet;
+use std::iter::Peekable;
 
-use atlas_pages::{parts, written};
+use atlas_pages::{ADDRESS_BYTES_MAX, parts, written};
 use atlas_types::COLLECT;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -24,8 +29,22 @@ const PART_BYTES_MAX: usize = 512 << 10;
 /// Most bytes of a text.
 pub(super) const TEXT_BYTES_MAX: usize = 4 << 20;
 
-/// Most bytes of the sources that one message lists.
+/// Most bytes of the name of a document, and most bytes of its metadata as JSON: controllers take no longer ones.
+const NAME_BYTES_MAX: usize = ADDRESS_BYTES_MAX;
+const METADATA_BYTES_MAX: usize = 16 << 10;
+
+/// Most documents of one job, as many as a base has. Their names take at most 2 × 100 MiB.
+const DOCUMENTS_MAX: usize = 100_000;
+
+/// Most documents of one source that were not read and stay; a source with more is not whole.
+const UNREAD_MAX: usize = 2_000;
+
+/// Most parts of a document. Two parts in a row have more than one is allowed to, and a byte takes at most six in JSON.
+const PARTS_MAX: usize = 2 * (6 * TEXT_BYTES_MAX / PART_BYTES_MAX) + 1;
+
+/// Most bytes of the names that one message lists; those of the parts of one document come on top.
 const LISTED_BYTES_MAX: usize = 512 << 10;
+const MESSAGE_BYTES_MAX: usize = 960 << 10;
 
 /// Most errors that are kept, and most characters of one.
 const ERRORS_MAX: usize = 20;
@@ -73,10 +92,16 @@ pub(super) struct Handing<'a, C> {
     base: &'a str,
     /// The source that is read.
     from: String,
+    /// The sources that were begun.
+    begun: BTreeSet<String>,
+    /// Whether nothing of the source is missing for a reason that may pass.
+    is_whole: bool,
     batch: Vec<Value>,
     batch_bytes: usize,
     /// What the source has.
     seen: BTreeSet<String>,
+    /// Documents of the source that were not read, with all their parts: what the base has of them stays.
+    unread: BTreeSet<String>,
     /// What all sources have: the first one that has a document keeps it.
     all: BTreeSet<String>,
     sums: Sums,
@@ -88,9 +113,12 @@ impl<'a, C: Controllers> Handing<'a, C> {
             controllers,
             base,
             from: String::new(),
+            begun: BTreeSet::new(),
+            is_whole: true,
             batch: Vec::new(),
             batch_bytes: 0,
             seen: BTreeSet::new(),
+            unread: BTreeSet::new(),
             all: BTreeSet::new(),
             sums: Sums::default(),
         }
@@ -101,14 +129,55 @@ impl<'a, C: Controllers> Handing<'a, C> {
         self.ask("begin", json!({})).await.map(drop)
     }
 
-    /// Begins a source.
-    pub(super) fn begin(&mut self, from: &str) {
+    /// Begins a source. False if it was read already: a second look would find that all its documents were handed over, and none would be
+    /// left for it.
+    pub(super) fn begin(&mut self, from: &str) -> bool {
+        if !self.begun.insert(from.to_owned()) {
+            return false;
+        }
         self.from = from.to_owned();
+        self.is_whole = true;
         self.seen.clear();
+        self.unread.clear();
+        true
     }
 
-    /// Notes why a part of a source is missing.
-    pub(super) fn error(&mut self, what: &str, why: &str) {
+    /// Notes that the website of a document says that there is no such one.
+    pub(super) fn gone(&mut self, what: &str, why: &str) {
+        self.note(what, why);
+    }
+
+    /// Notes why a document was not read that is there. What the base has of it stays.
+    pub(super) fn unread(&mut self, name: &str, why: &str) {
+        self.note(name, why);
+        self.keep(name);
+    }
+
+    /// Lets what the base has of a document stay.
+    pub(super) fn keep(&mut self, name: &str) {
+        // No longer one is in a base.
+        if name.len() > NAME_BYTES_MAX {
+            return;
+        }
+        if self.unread.len() < UNREAD_MAX && written(name) <= 2 * NAME_BYTES_MAX {
+            self.unread.insert(name.to_owned());
+        } else if self.is_whole {
+            self.missing(name, "too much of its source could not be read, so nothing of it is removed");
+        }
+    }
+
+    /// Notes why a part of a source is missing. Nothing that came from the source is removed this time.
+    pub(super) fn missing(&mut self, what: &str, why: &str) {
+        self.note(what, why);
+        self.is_whole = false;
+    }
+
+    /// Lets everything stay that came from the source. Why has been noted.
+    pub(super) fn incomplete(&mut self) {
+        self.is_whole = false;
+    }
+
+    fn note(&mut self, what: &str, why: &str) {
         if self.sums.errors.len() < ERRORS_MAX {
             let text = format!("{what}: {why}").replace(char::is_control, " ");
             self.sums.errors.push(text.chars().take(ERROR_CHARS_MAX).collect());
@@ -120,8 +189,9 @@ impl<'a, C: Controllers> Handing<'a, C> {
     /// Hands a document over. One with a long text becomes several.
     pub(super) async fn document(&mut self, read: Read) -> Result<(), Fault> {
         let Read { name, text, metadata } = read;
-        if text.len() > TEXT_BYTES_MAX {
-            self.error(&name, &format!("its text has {} bytes, more than {TEXT_BYTES_MAX}", text.len()));
+        let metadata_bytes = Value::Object(metadata.clone()).to_string().len();
+        if let Some(why) = too_large(&name, &text, metadata_bytes) {
+            self.unread(&name, &why);
             return Ok(());
         }
         let parts = parts(&text, PART_BYTES_MAX);
@@ -132,7 +202,7 @@ impl<'a, C: Controllers> Handing<'a, C> {
             }
             let (mut name, mut metadata) = (name.clone(), metadata.clone());
             if count > 1 {
-                name = format!("{name} (part {})", place + 1);
+                name = part_of(&name, place + 1);
                 metadata.insert("part".to_owned(), format!("{} of {count}", place + 1).into());
             }
             self.one(name, part, metadata).await?;
@@ -141,10 +211,19 @@ impl<'a, C: Controllers> Handing<'a, C> {
     }
 
     async fn one(&mut self, name: String, text: &str, metadata: Map<String, Value>) -> Result<(), Fault> {
-        if !self.all.insert(name.clone()) {
+        if self.all.contains(&name) {
             return Ok(());
         }
-        let bytes = written(text) + 2 * name.len() + Value::Object(metadata.clone()).to_string().len() + 128;
+        if name.len() > NAME_BYTES_MAX {
+            self.note(&name, &format!("its name has more than {NAME_BYTES_MAX} bytes"));
+            return Ok(());
+        }
+        if self.all.len() >= DOCUMENTS_MAX {
+            self.missing(&name, &format!("a base has at most {DOCUMENTS_MAX} documents"));
+            return Ok(());
+        }
+        self.all.insert(name.clone());
+        let bytes = written(text) + written(&name) + Value::Object(metadata.clone()).to_string().len() + 128;
         if self.batch_bytes + bytes > BATCH_BYTES_MAX || self.batch.len() >= BATCH_MAX {
             self.flush().await?;
         }
@@ -170,27 +249,38 @@ impl<'a, C: Controllers> Handing<'a, C> {
         self.sums.documents += count.saturating_sub(refused.len() as u64);
         for one in refused {
             let text = |name: &str| one[name].as_str().unwrap_or_default().to_owned();
-            self.error(&text("source"), &text("reason"));
+            // It is among what was seen, so what the base has of it stays.
+            self.note(&text("source"), &text("reason"));
         }
         Ok(())
     }
 
     /// Ends a source. If it could be read as a whole, what it no longer has is removed: in several messages if its names do not fit into one,
     /// each for a range of names.
-    pub(super) async fn end(&mut self, is_whole: bool) -> Result<(), Fault> {
+    pub(super) async fn end(&mut self) -> Result<(), Fault> {
         self.flush().await?;
-        if !is_whole {
+        let (seen, unread) = (std::mem::take(&mut self.seen), std::mem::take(&mut self.unread));
+        if !self.is_whole {
             return Ok(());
         }
+        let mut left = Names { seen: seen.into_iter().peekable(), unread: unread.into_iter().peekable() }.peekable();
         let mut after: Option<String> = None;
-        let mut left = std::mem::take(&mut self.seen).into_iter().peekable();
         loop {
-            let (mut listed, mut bytes) = (Vec::new(), 0);
-            while let Some(name) = left.next_if(|_| bytes < LISTED_BYTES_MAX) {
-                bytes += written(&name) + 4;
-                listed.push(name);
+            let (mut listed, mut bytes, mut until) = (Vec::new(), 0, String::new());
+            // The parts of a document may come behind the next names, which then belong to the same range.
+            while let Some(names) =
+                left.next_if(|names| bytes < LISTED_BYTES_MAX || names.first().is_some_and(|first| *first <= until))
+            {
+                bytes += names.iter().map(|name| written(name) + 4).sum::<usize>();
+                until = names.iter().max().filter(|last| **last > until).cloned().unwrap_or(until);
+                listed.extend(names);
             }
-            let until = left.peek().and(listed.last().cloned());
+            let until = left.peek().map(|_| until);
+            if bytes > MESSAGE_BYTES_MAX {
+                let from = self.from.clone();
+                self.missing(&from, "its names are too long for a message, so no more of it is removed");
+                return Ok(());
+            }
             let said =
                 self.ask("keep", json!({"from": self.from, "after": after, "until": until, "seen": listed})).await?;
             self.sums.removed += said["removed"].as_u64().unwrap_or_default();
@@ -218,92 +308,45 @@ impl<'a, C: Controllers> Handing<'a, C> {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use std::sync::Mutex;
+/// Why a document is not taken.
+fn too_large(name: &str, text: &str, metadata_bytes: usize) -> Option<String> {
+    let bounds = [
+        ("name", name.len(), NAME_BYTES_MAX),
+        ("text", text.len(), TEXT_BYTES_MAX),
+        ("metadata", metadata_bytes, METADATA_BYTES_MAX),
+    ];
+    let (what, bytes, most) = bounds.into_iter().find(|(_, bytes, most)| bytes > most)?;
+    Some(format!("its {what} has {bytes} bytes, more than {most}"))
+}
 
-    use super::*;
+/// The names of what stays, in order by their first ones: of a document that was seen, or of one that was not read and of all the parts that it
+/// may have.
+struct Names<I: Iterator<Item = String>> {
+    seen: Peekable<I>,
+    unread: Peekable<I>,
+}
 
-    /// Takes what it gets, and says that all of it is new.
-    #[derive(Default)]
-    struct Taker(Mutex<Vec<(String, Value)>>);
+impl<I: Iterator<Item = String>> Iterator for Names<I> {
+    type Item = Vec<String>;
 
-    impl Controllers for Taker {
-        async fn ask(&self, tool: &str, arguments: &Value) -> Result<Answer, Stopped> {
-            let added = arguments["documents"].as_array().map_or(0, Vec::len);
-            assert!(arguments.to_string().len() < 1 << 20, "a message of {tool} is too large");
-            self.0.lock().expect("not poisoned").push((tool.to_owned(), arguments.clone()));
-            Ok(Answer::Completed(json!({"added": added}).to_string().into_bytes().into()))
+    fn next(&mut self) -> Option<Vec<String>> {
+        let is_unread = match (self.seen.peek(), self.unread.peek()) {
+            (Some(seen), Some(unread)) => unread <= seen,
+            (seen, _) => seen.is_none(),
+        };
+        if !is_unread {
+            return self.seen.next().map(|name| vec![name]);
         }
-    }
-
-    fn read(name: &str, text: String) -> Read {
-        Read { name: name.to_owned(), text, metadata: Map::new() }
-    }
-
-    #[tokio::test]
-    async fn long_texts_are_parted_and_messages_stay_small() {
-        let taker = Taker::default();
-        let mut handing = Handing::new(&taker, "b");
-        handing.begin("s");
-        // Each quotation mark takes two bytes in a message.
-        handing.document(read("long", "\"line\"\n".repeat(200_000))).await.expect("taken");
-        handing.document(read("short", "text".to_owned())).await.expect("taken");
-        handing.document(read("short", "again".to_owned())).await.expect("taken once");
-        handing.document(read("huge", "x".repeat(TEXT_BYTES_MAX + 1))).await.expect("noted");
-        handing.end(true).await.expect("ended");
-        let sums = handing.finish(&["s".to_owned()]).await.expect("finished");
-        assert_eq!(
-            sums.errors,
-            [format!("huge: its text has {} bytes, more than {TEXT_BYTES_MAX}", TEXT_BYTES_MAX + 1)]
-        );
-        let said = taker.0.lock().expect("not poisoned");
-        let puts = said.iter().filter(|(tool, _)| tool == "$documents-put");
-        let documents: Vec<&Value> =
-            puts.flat_map(|(_, put)| put["documents"].as_array().into_iter().flatten()).collect();
-        assert_eq!(documents.len() as u64, sums.documents);
-        let text: String =
-            documents.iter().filter(|one| one["source"] != "short").filter_map(|one| one["text"].as_str()).collect();
-        assert_eq!(text, "\"line\"\n".repeat(200_000));
-        assert_eq!(documents[0]["source"], "long (part 1)");
-        let (last, end) = said.last().expect("an end");
-        assert_eq!((last.as_str(), &end["documents"]), ("$documents-end", &json!(sums.documents)));
-    }
-
-    #[tokio::test]
-    async fn many_names_are_listed_in_ranges() {
-        let taker = Taker::default();
-        let mut handing = Handing::new(&taker, "b");
-        handing.begin("s");
-        let names: Vec<String> = (0..2_000).map(|number| format!("{number:04}{}", "n".repeat(500))).collect();
-        for name in &names {
-            handing.document(read(name, "text".to_owned())).await.expect("taken");
-        }
-        handing.end(true).await.expect("ended");
-        let said = taker.0.lock().expect("not poisoned");
-        let keeps: Vec<&Value> =
-            said.iter().filter(|(tool, _)| tool == "$documents-keep").map(|(_, keep)| keep).collect();
-        assert!(keeps.len() > 1, "{} messages", keeps.len());
-        let listed: Vec<&str> = keeps
-            .iter()
-            .flat_map(|keep| keep["seen"].as_array().into_iter().flatten())
-            .filter_map(Value::as_str)
-            .collect();
-        assert_eq!(listed, names);
-        assert_eq!((&keeps[0]["after"], &keeps[keeps.len() - 1]["until"]), (&Value::Null, &Value::Null));
-        for pair in keeps.windows(2) {
-            assert_eq!(pair[0]["until"], pair[1]["after"]);
-        }
-    }
-
-    #[tokio::test]
-    async fn a_source_that_is_not_whole_removes_nothing() {
-        let taker = Taker::default();
-        let mut handing = Handing::new(&taker, "b");
-        handing.begin("s");
-        handing.document(read("a", "text".to_owned())).await.expect("taken");
-        handing.end(false).await.expect("ended");
-        let said = taker.0.lock().expect("not poisoned");
-        assert_eq!(said.iter().map(|(tool, _)| tool.as_str()).collect::<Vec<_>>(), ["$documents-put"]);
+        let name = self.unread.next()?;
+        let parts = (1..=PARTS_MAX).map(|number| part_of(&name, number)).filter(|part| part.len() <= NAME_BYTES_MAX);
+        let parts: Vec<String> = parts.collect();
+        Some([vec![name], parts].concat())
     }
 }
+
+fn part_of(name: &str, number: usize) -> String {
+    format!("{name} (part {number})")
+}
+
+#[cfg(test)]
+mod tests;

@@ -9,12 +9,13 @@ use atlas_pages::{Kind, Loader, loaded};
 use serde_json::{Map, Value};
 
 use super::handing::{Controllers, Handing, Read, TEXT_BYTES_MAX};
+use super::site::STOPS;
 use super::web::{Answer, WebError};
 use super::{Fault, files};
 use crate::agent::Agent;
 use crate::folder::Folder;
-use crate::provider::Shared;
 use crate::provider::command::{self, Ended, Keep, Launch};
+use crate::provider::{Shared, elsewhere};
 
 /// How long a program may take.
 const TIME_MAX: Duration = Duration::from_secs(120);
@@ -43,30 +44,33 @@ impl Programs<'_> {
     /// Refuses a file that is no text and that no program reads.
     pub(super) fn takes(&self, kind: &Kind) -> Result<(), WebError> {
         match kind {
-            Kind::File(name) if self.find(name, false).is_none() => Err(if READ_BY_PEOPLE.contains(&name.as_str()) {
-                let text = format!(
-                    "it is a {name} file; the worker's option --loader {name}='PROGRAM $1' says how it is read"
-                );
-                WebError::Unreadable(text)
-            } else {
-                WebError::NoText(name.clone())
-            }),
+            Kind::File(name) if self.find(name, false).is_none() => {
+                Err(match READ_BY_PEOPLE.contains(&name.as_str()) {
+                    true => WebError::NoLoader(name.clone()),
+                    false => WebError::NoText(name.clone()),
+                })
+            }
             _ => Ok(()),
         }
     }
 
-    /// The text of a page or of another file. The error says why there is none.
-    pub(super) async fn text(&self, answer: &Answer) -> Result<String, String> {
-        let Kind::File(name) = &answer.kind else {
-            return files::text(&answer.body, &answer.kind, answer.encoding.as_deref());
-        };
+    /// The text of a file that is no page. The error says why there is none.
+    pub(super) async fn text(&self, answer: Answer) -> Result<String, String> {
+        let Answer { kind, encoding, body, .. } = answer;
+        let Kind::File(name) = &kind else { return self.decoded(body, encoding).await };
         let loader = self.find(name, false).ok_or_else(|| format!("no loader reads {name} files"))?;
         let folder = self.folder().await?;
         let input = folder.path().join(format!("input.{name}"));
-        let (at, body) = (input.clone(), answer.body.clone());
+        let at = input.clone();
         self.blocking(move || std::fs::write(at, body)).await?;
         let printed = self.run(loader, &input.to_string_lossy(), folder.path()).await?;
-        files::text(&printed, &Kind::Text, None)
+        self.decoded(printed, None).await
+    }
+
+    /// Text in an encoding.
+    async fn decoded(&self, bytes: Vec<u8>, encoding: Option<String>) -> Result<String, String> {
+        let decode = move || files::text(&bytes, encoding.as_deref());
+        elsewhere(&self.shared.env, OUTPUT_BYTES_MAX, decode).await.unwrap_or_else(|| Err(STOPS.to_owned()))
     }
 
     /// A source that a program reads.
@@ -75,22 +79,28 @@ impl Programs<'_> {
         (name, resource): (&str, &str),
         source: &str,
         handing: &mut Handing<'_, C>,
-    ) -> Result<bool, Fault> {
-        let read = match self.find(name, true) {
+    ) -> Result<(), Fault> {
+        let printed = match self.find(name, true) {
             Some(loader) => self.resource(loader, resource).await,
             None => Err(format!("no worker's option --loader {name}:='PROGRAM $1' says how such a source is read")),
         };
-        let (documents, is_whole) = match read.map(|printed| documents(&printed, source)) {
-            Ok(Ok(documents)) => (documents, true),
-            Ok(Err(why)) | Err(why) => {
-                handing.error(source, &why);
-                (Vec::new(), false)
+        let read = match printed {
+            Ok(printed) => {
+                let source = source.to_owned();
+                let read = elsewhere(&self.shared.env, OUTPUT_BYTES_MAX, move || documents(&printed, &source)).await;
+                read.unwrap_or_else(|| Err(STOPS.to_owned()))
             }
+            Err(why) => Err(why),
         };
-        for document in documents {
-            handing.document(document).await?;
+        match read {
+            Ok(documents) => {
+                for document in documents {
+                    handing.document(document).await?;
+                }
+            }
+            Err(why) => handing.missing(source, &why),
         }
-        Ok(is_whole)
+        Ok(())
     }
 
     async fn resource(&self, loader: &Loader, resource: &str) -> Result<Vec<u8>, String> {
@@ -158,7 +168,7 @@ impl Programs<'_> {
         work: impl FnOnce() -> std::io::Result<T> + Send + 'static,
     ) -> Result<T, String> {
         let done = self.shared.env.spawn_blocking("files of a source", work).join().await;
-        done.map_err(|_| "the worker stops".to_owned())?.map_err(|error| error.to_string())
+        done.map_err(|_| STOPS.to_owned())?.map_err(|error| error.to_string())
     }
 }
 
@@ -175,7 +185,7 @@ fn read_file(path: &Path) -> std::io::Result<Vec<u8>> {
 
 /// What a program printed: a JSON list of documents, each with `path` and `contents` or `text`, or a text.
 pub(super) fn documents(printed: &[u8], source: &str) -> Result<Vec<Read>, String> {
-    let text = files::text(printed, &Kind::Text, None)?;
+    let text = files::text(printed, None)?;
     let Ok(Value::Array(items)) = serde_json::from_str::<Value>(&text) else {
         if text.len() > TEXT_BYTES_MAX {
             return Err(format!("its text has {} bytes, more than {TEXT_BYTES_MAX}", text.len()));

@@ -1,31 +1,22 @@
 //! Pages, one or as many as links and sitemaps lead to.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeSet, VecDeque};
 
-use atlas_pages::{Kind, Page, Robots, Sitemap, decoded, gunzipped};
-use futures::StreamExt as _;
-use futures::stream::FuturesUnordered;
+use atlas_pages::{Kind, Page, Sitemap, decoded, gunzipped, markdown};
 use url::Url;
 
 use super::Fault;
 use super::handing::{Controllers, Handing, Read};
 use super::loading::Programs;
-use super::web::{Answer, BODY_BYTES_MAX, Web, WebError};
-
-/// Most pages of one source.
-const PAGES_MAX: usize = 1_000;
-
-/// Most links between the first page of a website and another one.
-const DEPTH_MAX: usize = 10;
-
-/// Pages that are asked for at the same time.
-const PARALLEL: usize = 5;
+use super::walk::{KNOWN_MAX, Left, Scope, Walk};
+use super::web::{Answer, BODY_BYTES_MAX, Web};
+use crate::provider::elsewhere;
 
 /// Most sitemaps of one source.
 const SITEMAPS_MAX: usize = 50;
 
-/// Most bytes of a `robots.txt` that count.
-const ROBOTS_BYTES_MAX: usize = 512 << 10;
+/// What is said of a page while the worker stops.
+pub(super) const STOPS: &str = "the worker stops";
 
 /// Reads one page. Its own website does not have to allow it: somebody named this page.
 pub(super) async fn page<C: Controllers>(
@@ -33,18 +24,16 @@ pub(super) async fn page<C: Controllers>(
     url: &Url,
     programs: &Programs<'_>,
     handing: &mut Handing<'_, C>,
-) -> Result<bool, Fault> {
+) -> Result<(), Fault> {
     match web.get(url, &|kind| programs.takes(kind)).await {
         Ok(answer) => {
             let read = Read { name: url.to_string(), ..Read::default() };
-            hand_over(&answer, read, programs, handing).await?;
-            Ok(true)
+            hand_over(answer, read, programs, handing).await?;
         }
-        Err(error) => {
-            handing.error(url.as_str(), &error.to_string());
-            Ok(error.is_definite())
-        }
+        Err(error) if error.is_gone() => handing.gone(url.as_str(), &error.to_string()),
+        Err(error) => handing.missing(url.as_str(), &error.to_string()),
     }
+    Ok(())
 }
 
 /// Reads the pages below an address, as far as links lead to them.
@@ -53,9 +42,9 @@ pub(super) async fn crawl<C: Controllers>(
     start: &Url,
     programs: &Programs<'_>,
     handing: &mut Handing<'_, C>,
-) -> Result<bool, Fault> {
-    let prefix = start.as_str();
-    Walk { web, programs, prefix: Some(prefix) }.pages(vec![start.clone()], handing).await
+) -> Result<(), Fault> {
+    let scope = Scope::Below(start.to_string());
+    Walk { web, programs, scope }.pages(Left::of([start.clone()]), handing).await
 }
 
 /// Reads the pages that sitemaps list.
@@ -64,36 +53,55 @@ pub(super) async fn listed<C: Controllers>(
     sitemap: &Url,
     programs: &Programs<'_>,
     handing: &mut Handing<'_, C>,
-) -> Result<bool, Fault> {
-    let (mut pages, mut seen, mut is_whole) = (Vec::new(), BTreeSet::from([sitemap.clone()]), true);
-    let (mut listed, mut left) = (BTreeSet::new(), VecDeque::from([sitemap.clone()]));
+) -> Result<(), Fault> {
+    let (mut pages, mut seen) = (BTreeSet::new(), BTreeSet::from([sitemap.clone()]));
+    // In the order of the sitemaps: the first pages are read if there are too many.
+    let (mut listed, mut left) = (Vec::new(), VecDeque::from([sitemap.clone()]));
     while let Some(url) = left.pop_front() {
         let read = match web.get(&url, &|_| Ok(())).await {
-            Ok(answer) => read_sitemap(answer),
+            Ok(answer) => {
+                let read = elsewhere(&programs.shared.env, BODY_BYTES_MAX, move || read_sitemap(answer)).await;
+                read.unwrap_or_else(|| Err(STOPS.to_owned()))
+            }
             Err(error) => Err(error.to_string()),
         };
-        match read {
-            Ok(Sitemap { pages: more, sitemaps, .. }) => {
-                pages.extend(more.into_iter().filter(|page| is_safe(sitemap, page) && listed.insert(page.clone())));
-                let fresh = sitemaps.into_iter().filter(|one| is_safe(sitemap, one));
-                for further in fresh {
-                    if seen.len() >= SITEMAPS_MAX {
-                        handing.error(further.as_str(), &format!("more than {SITEMAPS_MAX} sitemaps belong together"));
-                        is_whole = false;
-                        break;
-                    }
-                    if seen.insert(further.clone()) {
-                        left.push_back(further);
-                    }
-                }
-            }
+        let Sitemap { pages: more, sitemaps, has_more } = match read {
+            Ok(read) => read,
             Err(why) => {
-                handing.error(url.as_str(), &why);
-                is_whole = false;
+                handing.missing(url.as_str(), &why);
+                continue;
+            }
+        };
+        if has_more {
+            handing.missing(url.as_str(), "it lists so many pages that not all of them were read");
+        }
+        for page in more.into_iter().filter(|page| is_safe(sitemap, page)) {
+            if listed.len() >= KNOWN_MAX {
+                handing.incomplete();
+                break;
+            }
+            if pages.insert(page.clone()) {
+                listed.push(page);
             }
         }
+        if listed.len() >= KNOWN_MAX {
+            // Far more than can be read. The walk says so.
+            break;
+        }
+        for further in sitemaps.into_iter().filter(|one| is_safe(sitemap, one)) {
+            if seen.contains(&further) {
+                continue;
+            }
+            if seen.len() >= SITEMAPS_MAX {
+                handing.missing(further.as_str(), &format!("more than {SITEMAPS_MAX} sitemaps belong together"));
+                break;
+            }
+            seen.insert(further.clone());
+            left.push_back(further);
+        }
     }
-    Ok(Walk { web, programs, prefix: None }.pages(pages, handing).await? && is_whole)
+    let scope = Scope::Of(sitemap.host().map(|host| host.to_owned()));
+    Walk { web, programs, scope }.pages(Left::of(listed), handing).await
 }
 
 /// What is read over TLS leads to nothing that is not.
@@ -108,138 +116,58 @@ fn read_sitemap(answer: Answer) -> Result<Sitemap, String> {
         .ok_or_else(|| "it is no sitemap, or it lists no page of its own website".to_owned())
 }
 
-/// Reads pages, each once and as their websites allow it.
-struct Walk<'a> {
-    web: &'a Web,
-    programs: &'a Programs<'a>,
-    /// How the addresses of linked pages begin that are read as well; none if no links are followed.
-    prefix: Option<&'a str>,
-}
-
-impl Walk<'_> {
-    async fn pages<C: Controllers>(&self, first: Vec<Url>, handing: &mut Handing<'_, C>) -> Result<bool, Fault> {
-        let mut robots = BTreeMap::new();
-        let mut known: BTreeSet<Url> = first.iter().cloned().collect();
-        // Pages that were read, under the addresses to which redirects led.
-        let mut reached = BTreeSet::new();
-        let mut left: VecDeque<(Url, usize)> = first.into_iter().map(|url| (url, 0)).collect();
-        let mut open = FuturesUnordered::new();
-        let (mut asked, mut is_whole) = (0, true);
-        loop {
-            while open.len() < PARALLEL && asked < PAGES_MAX {
-                let Some((url, depth)) = left.pop_front() else { break };
-                if let Err(why) = self.allows(&mut robots, &url).await {
-                    if depth == 0 && self.prefix.is_some() {
-                        handing.error(url.as_str(), &why);
-                        is_whole = false;
-                    }
-                    continue;
-                }
-                asked += 1;
-                open.push(async move {
-                    let got = self.web.get(&url, &|kind| self.programs.takes(kind)).await;
-                    (url, depth, got)
-                });
-            }
-            let Some((url, depth, got)) = open.next().await else { break };
-            let answer = match got {
-                Ok(answer) => answer,
-                Err(WebError::NoText(_)) => continue,
-                Err(error) => {
-                    handing.error(url.as_str(), &error.to_string());
-                    // Without its first page, a website is not known to have no others.
-                    is_whole &= error.is_definite() && (depth > 0 || self.prefix.is_none());
-                    continue;
-                }
-            };
-            let is_inside = self.prefix.is_none_or(|prefix| answer.url.as_str().starts_with(prefix));
-            if !is_inside {
-                if depth == 0 {
-                    handing.error(
-                        url.as_str(),
-                        &format!("it redirects to {}, which is outside of the source", answer.url),
-                    );
-                    is_whole = false;
-                }
-                continue;
-            }
-            if !reached.insert(answer.url.clone()) {
-                continue;
-            }
-            let name = answer.url.to_string();
-            let links = hand_over(&answer, Read { name, ..Read::default() }, self.programs, handing).await?;
-            let Some(prefix) = self.prefix.filter(|_| depth < DEPTH_MAX) else { continue };
-            let fitting = links.into_iter().filter(|link| link.as_str().starts_with(prefix));
-            // What could not be asked for any more need not be kept either.
-            for link in fitting {
-                if known.len() <= 4 * PAGES_MAX && known.insert(link.clone()) {
-                    left.push_back((link, depth + 1));
-                }
-            }
-        }
-        if let Some((url, _)) = left.front() {
-            let text = format!(
-                "it was not read: a source has at most {PAGES_MAX} pages, and nothing is removed from one with more"
-            );
-            handing.error(url.as_str(), &text);
-            is_whole = false;
-        }
-        Ok(is_whole)
-    }
-
-    /// Whether the website of a page lets it be read, or why not. One that does not answer allows nothing, one without rules all.
-    async fn allows(&self, known: &mut BTreeMap<String, Result<Robots, String>>, url: &Url) -> Result<(), String> {
-        let origin = url.origin().ascii_serialization();
-        if !known.contains_key(&origin) {
-            let read = match url.join("/robots.txt") {
-                Ok(at) => self.robots(&at).await,
-                Err(error) => Err(error.to_string()),
-            };
-            known.insert(origin.clone(), read);
-        }
-        let path = url.query().map_or_else(|| url.path().to_owned(), |query| format!("{}?{query}", url.path()));
-        match known.get(&origin) {
-            Some(Ok(robots)) if robots.allows(&path) => Ok(()),
-            Some(Err(why)) => Err(format!("the robots.txt of its website cannot be read: {why}")),
-            _ => Err("the robots.txt of its website does not allow it".to_owned()),
-        }
-    }
-
-    async fn robots(&self, at: &Url) -> Result<Robots, String> {
-        match self.web.get(at, &|_| Ok(())).await {
-            Ok(answer) => {
-                let body = answer.body.get(..ROBOTS_BYTES_MAX).unwrap_or(&answer.body);
-                Ok(Robots::read(&String::from_utf8_lossy(body)))
-            }
-            Err(WebError::Status(status)) if (400..500).contains(&status) && status != 429 => Ok(Robots::default()),
-            Err(error) => Err(error.to_string()),
-        }
-    }
+/// The links of a page.
+#[derive(Debug, Default)]
+pub(super) struct Links {
+    pub(super) to: Vec<Url>,
+    /// Whether there are more.
+    pub(super) has_more: bool,
 }
 
 /// Hands a page over under a name, and returns its links.
-async fn hand_over<C: Controllers>(
-    answer: &Answer,
+pub(super) async fn hand_over<C: Controllers>(
+    answer: Answer,
     mut read: Read,
     programs: &Programs<'_>,
     handing: &mut Handing<'_, C>,
-) -> Result<Vec<Url>, Fault> {
-    let page = (answer.kind == Kind::Html).then(|| decoded(&answer.body, answer.encoding.as_deref(), true));
-    let page = page.and_then(Result::ok).map(|html| Page::read(&html, &answer.url));
-    let links = page.as_ref().filter(|page| page.is_followed).map(|page| page.links.clone()).unwrap_or_default();
-    if page.as_ref().is_some_and(|page| !page.is_indexed) {
-        return Ok(links);
-    }
-    match programs.text(answer).await {
+) -> Result<Links, Fault> {
+    let url = answer.url.clone();
+    let (text, links) = if answer.kind == Kind::Html {
+        let html = elsewhere(&programs.shared.env, answer.body.len(), move || read_html(&answer)).await;
+        let (page, text) = match html.unwrap_or_else(|| Err(STOPS.to_owned())) {
+            Ok(html) => html,
+            // Nobody knows where its links lead.
+            Err(why) => {
+                handing.missing(&read.name, &why);
+                return Ok(Links::default());
+            }
+        };
+        let links = Links { to: page.links, has_more: page.has_more_links };
+        let links = if page.is_followed { links } else { Links::default() };
+        if !page.is_indexed {
+            return Ok(links);
+        }
+        if !page.title.is_empty() {
+            read.metadata.insert("title".to_owned(), page.title.into());
+        }
+        let text = if text.trim().is_empty() { Err("it has no text".to_owned()) } else { Ok(text) };
+        (text, links)
+    } else {
+        (programs.text(answer).await, Links::default())
+    };
+    match text {
         Ok(text) => {
             read.text = text;
-            read.metadata.insert("url".to_owned(), answer.url.as_str().into());
-            if let Some(page) = page.filter(|page| !page.title.is_empty()) {
-                read.metadata.insert("title".to_owned(), page.title.into());
-            }
+            read.metadata.insert("url".to_owned(), url.as_str().into());
             handing.document(read).await?;
         }
-        Err(why) => handing.error(&read.name, &why),
+        Err(why) => handing.unread(&read.name, &why),
     }
     Ok(links)
+}
+
+/// A page of HTML with its text.
+fn read_html(answer: &Answer) -> Result<(Page, String), String> {
+    let html = decoded(&answer.body, answer.encoding.as_deref(), true).map_err(|error| error.to_string())?;
+    Ok((Page::read(&html, &answer.url), markdown(&html)))
 }

@@ -5,13 +5,15 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use atlas_env::{Clock, Env};
+use atlas_env::Env;
 use atlas_http::{Check, ConnectOptions, Connector, Dial, Proxy, Trust, Versions, body, limited};
 use atlas_pages::{Exemption, Kind, gunzipped, is_public, kind};
 use http::header::{ACCEPT, ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_TYPE, LOCATION, USER_AGENT};
 use http::{HeaderName, HeaderValue, Request, Response};
 use hyper_util::client::legacy::Client;
 use url::Url;
+
+use crate::provider::elsewhere;
 
 /// How long one request may take, from the name of the server to the last byte of its body.
 const REQUEST_TIME_MAX: Duration = Duration::from_secs(16);
@@ -20,7 +22,7 @@ const REQUEST_TIME_MAX: Duration = Duration::from_secs(16);
 pub(super) const BODY_BYTES_MAX: usize = 10 << 20;
 
 /// Most redirects of one page.
-const REDIRECTS_MAX: usize = 5;
+pub(super) const REDIRECTS_MAX: usize = 5;
 
 /// How long an unused connection stays open.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(20);
@@ -31,7 +33,7 @@ const ACCEPTED: HeaderValue = HeaderValue::from_static("text/html,application/xh
 /// Asks servers for pages.
 pub(super) struct Web {
     client: Client<Connector, String>,
-    clock: Arc<dyn Clock>,
+    env: Env,
     check: Arc<Check>,
 }
 
@@ -63,47 +65,54 @@ pub(super) enum WebError {
     Elsewhere(String),
     #[error("{0}")]
     Unreadable(String),
+    #[error("it is a {0} file; the worker's option --loader {0}='PROGRAM $1' says how it is read")]
+    NoLoader(String),
     /// A picture, for example: nobody would miss it.
     #[error("it is no text: {0}")]
     NoText(String),
 }
 
 impl WebError {
-    /// Whether the server says that there is no such document. Otherwise it may only not be reached now.
-    pub(super) fn is_definite(&self) -> bool {
-        match self {
-            Self::Status(status) => matches!(status, 404 | 410),
-            Self::Large | Self::Redirects | Self::Elsewhere(_) | Self::Unreadable(_) | Self::NoText(_) => true,
-            Self::Exchange(_) | Self::Slow => false,
-        }
+    /// Whether the server says that there is no such document. Everything else may pass.
+    pub(super) fn is_gone(&self) -> bool {
+        matches!(self, Self::Status(404 | 410))
     }
 }
 
 /// The end of one request.
-enum Hop {
-    To(Url),
+pub(super) enum Hop {
+    To(Redirect),
     Answer(Answer),
+}
+
+/// Where a page is now.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Redirect {
+    pub(super) to: Url,
+    /// Whether it has left its old address for good.
+    pub(super) is_permanent: bool,
 }
 
 impl Web {
     pub(super) fn new(env: &Env, trust: &Trust, allowed: &Arc<[Exemption]>) -> Result<Self, String> {
-        let (clock, allowed) = (Arc::clone(&env.clock), Arc::clone(allowed));
+        let (env, allowed) = (env.clone(), Arc::clone(allowed));
         let check: Arc<Check> = Arc::new(move |host, port, address| screen(&allowed, host, port, address));
         let dial = Dial::checked(Arc::clone(&check));
         // A proxy would resolve names by itself, so it could not be checked where a request goes.
         let options = ConnectOptions { dial, proxy: &Proxy::Direct, trust, versions: Versions::Both, limit: None };
         let connector = Connector::with(options).map_err(|error| atlas_env::chain(&*error))?;
-        Ok(Self { client: atlas_http::pool(connector, IDLE_TIMEOUT), clock, check })
+        Ok(Self { client: atlas_http::pool(connector, IDLE_TIMEOUT), env, check })
     }
 
     /// The addresses of a server to which requests may go.
     pub(super) async fn addresses(&self, host: &str, port: u16) -> io::Result<Vec<IpAddr>> {
-        let addresses = limited(&*self.clock, REQUEST_TIME_MAX, atlas_http::resolved(host, port, &*self.check)).await;
+        let addresses =
+            limited(&*self.env.clock, REQUEST_TIME_MAX, atlas_http::resolved(host, port, &*self.check)).await;
         let addresses = addresses.unwrap_or_else(|| Err(io::ErrorKind::TimedOut.into()))?;
         Ok(addresses.iter().map(std::net::SocketAddr::ip).collect())
     }
 
-    /// Gets a page. `takes` refuses what is not wanted before its body is read.
+    /// Gets a page, wherever it is now. `takes` refuses what is not wanted before its body is read.
     pub(super) async fn get(
         &self,
         url: &Url,
@@ -111,16 +120,25 @@ impl Web {
     ) -> Result<Answer, WebError> {
         let mut at = url.clone();
         for _ in 0..=REDIRECTS_MAX {
-            let hop = limited(&*self.clock, REQUEST_TIME_MAX, self.hop(&at, takes)).await;
-            match hop.unwrap_or(Err(WebError::Slow))? {
+            match self.hop(&at, takes).await? {
                 Hop::Answer(answer) => return Ok(answer),
-                Hop::To(next) => at = next,
+                Hop::To(next) => at = next.to,
             }
         }
         Err(WebError::Redirects)
     }
 
-    async fn hop(&self, url: &Url, takes: &(dyn Fn(&Kind) -> Result<(), WebError> + Sync)) -> Result<Hop, WebError> {
+    /// Sends one request.
+    pub(super) async fn hop(
+        &self,
+        url: &Url,
+        takes: &(dyn Fn(&Kind) -> Result<(), WebError> + Sync),
+    ) -> Result<Hop, WebError> {
+        let hop = limited(&*self.env.clock, REQUEST_TIME_MAX, self.ask(url, takes)).await;
+        hop.unwrap_or(Err(WebError::Slow))
+    }
+
+    async fn ask(&self, url: &Url, takes: &(dyn Fn(&Kind) -> Result<(), WebError> + Sync)) -> Result<Hop, WebError> {
         let wrong = |error: http::Error| WebError::Unreadable(format!("its address cannot be used: {error}"));
         let request = Request::get(url.as_str())
             .header(USER_AGENT, atlas_http::USER_AGENT)
@@ -132,7 +150,8 @@ impl Web {
         let mut response = exchanged.map_err(|error| WebError::Exchange(atlas_env::chain(&error)))?;
         let status = response.status();
         if status.is_redirection() && status.as_u16() != 304 {
-            return redirected(url, header(&response, &LOCATION).unwrap_or_default()).map(Hop::To);
+            let to = redirected(url, header(&response, &LOCATION).unwrap_or_default())?;
+            return Ok(Hop::To(Redirect { to, is_permanent: matches!(status.as_u16(), 301 | 308) }));
         }
         if !status.is_success() {
             return Err(WebError::Status(status.as_u16()));
@@ -148,7 +167,10 @@ impl Web {
         let body = match compression.as_str() {
             "identity" => body,
             "gzip" | "x-gzip" => {
-                gunzipped(body, BODY_BYTES_MAX).map_err(|error| WebError::Unreadable(error.to_string()))?
+                // A few bytes may become many.
+                let inside = elsewhere(&self.env, BODY_BYTES_MAX, move || gunzipped(body, BODY_BYTES_MAX)).await;
+                let inside = inside.ok_or_else(|| WebError::Exchange("the worker stops".to_owned()))?;
+                inside.map_err(|error| WebError::Unreadable(error.to_string()))?
             }
             other => {
                 let other: String = other.chars().take(40).collect();
