@@ -175,6 +175,7 @@ impl Worker {
             trust: trust.clone(),
             allowed: options.collect_allowed.clone().into(),
             loaders: options.loaders.clone(),
+            ..Collection::default()
         };
         let network = Network::new(trust, move |name| proxies.proxy(name));
         let servers = Pool::new(env.clone(), Arc::new(programs), network);

@@ -8,6 +8,7 @@ mod handing;
 mod loading;
 mod rules;
 mod site;
+mod size;
 mod walk;
 mod web;
 
@@ -19,6 +20,7 @@ use atlas_types::{FailureKind, StreamKind};
 use serde::Deserialize;
 use serde_json::Map;
 use serde_json::value::RawValue;
+use tokio::sync::OnceCell;
 
 use self::handing::{Controllers, Handing, Sums};
 use self::loading::Programs;
@@ -35,6 +37,8 @@ pub(crate) struct Collection {
     /// Servers that are not public.
     pub(crate) allowed: Arc<[Exemption]>,
     pub(crate) loaders: Vec<Loader>,
+    /// Set once the program `git` is known to be new enough.
+    pub(crate) git: OnceCell<()>,
 }
 
 /// The agent in its slot. It has no process of its own, and its slot ends with the job.

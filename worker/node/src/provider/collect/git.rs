@@ -1,6 +1,7 @@
 //! Repositories: a shallow clone by the program `git`, and its files.
 
 use std::collections::BTreeSet;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use atlas_pages::Repository;
@@ -8,6 +9,7 @@ use serde_json::Map;
 
 use super::handing::{Controllers, Handing, Read};
 use super::loading::Programs;
+use super::size::{CLONE_BYTES_MAX, bounded};
 use super::web::Web;
 use super::{Fault, files};
 
@@ -17,14 +19,21 @@ const PRINTED_BYTES_MAX: usize = 64 << 10;
 /// How much of what git complains about is shown.
 const SHOWN_CHARS: usize = 300;
 
+/// The first version that has `http.curloptResolve`. Earlier ones ignore it and resolve the name of the server by themselves, so that nobody
+/// could say where they connect to.
+const OLDEST: (u32, u32) = (2, 37);
+
 /// Settings of every call of git: it asks nobody, runs no program of the repository, and speaks to no other server than the checked one.
-const SETTINGS: [&str; 6] = [
+const SETTINGS: [&str; 8] = [
     "core.hooksPath=/dev/null",
     "credential.helper=",
     "http.followRedirects=false",
+    // An empty one means no proxy, whatever the environment says.
+    "http.proxy=",
     "protocol.allow=never",
     "protocol.http.allow=always",
     "protocol.https.allow=always",
+    "submodule.recurse=false",
 ];
 
 /// Variables of git likewise.
@@ -36,6 +45,9 @@ const VARIABLES: [(&str, &str); 6] = [
     ("GIT_ASKPASS", "true"),
     ("GIT_OPTIONAL_LOCKS", "0"),
 ];
+
+/// Variables of git that the operator may pass on: where the certificates are that it trusts.
+const PASSED_ON: [&str; 2] = ["GIT_SSL_CAINFO", "GIT_SSL_CAPATH"];
 
 /// Reads the files of a repository.
 pub(super) async fn read<C: Controllers>(
@@ -61,7 +73,11 @@ pub(super) async fn read<C: Controllers>(
         }
     };
     if is_more {
-        handing.missing(name, &format!("it has more than {} such files; name a folder of it", files::FILES_MAX));
+        let why = format!(
+            "it has more than {} such files, or deeper folders than are read; name a folder of it",
+            files::FILES_MAX
+        );
+        handing.missing(name, &why);
     }
     if paths.is_empty() {
         handing.missing(name, "it has no such files");
@@ -90,6 +106,7 @@ async fn cloned(
     programs: &Programs<'_>,
     (folder, clone): (&Path, &PathBuf),
 ) -> Result<(), String> {
+    checked(programs, folder).await?;
     let Repository { url, branch, .. } = repository;
     let host = url.host_str().ok_or("its address has no host")?;
     let port = url.port_or_known_default().ok_or("its address has no port")?;
@@ -106,17 +123,54 @@ async fn cloned(
     arguments.extend(branch.iter().map(|branch| format!("--branch={branch}")));
     arguments.extend(["--".to_owned(), url.to_string(), clone.to_string_lossy().into_owned()]);
     let mut launch = programs.launch("git", &arguments, folder, PRINTED_BYTES_MAX);
-    let variables = VARIABLES.iter().map(|(name, value)| ((*name).into(), (*value).into()));
-    launch.environment.retain(|(name, _)| name != "HOME");
-    launch.environment.extend(variables);
-    launch.environment.push(("HOME".into(), folder.into()));
-    let ended = programs.ended("git", launch).await?;
+    launch.environment = environment(launch.environment, folder);
+    let ended = bounded(&programs.shared.env, clone, CLONE_BYTES_MAX, programs.ended("git", launch)).await?;
     if ended.status.success() {
         return Ok(());
     }
     let said = String::from_utf8_lossy(&ended.stderr);
     let said: String = said.trim().chars().take(SHOWN_CHARS).collect();
     Err(format!("git failed ({}): {said}", ended.status))
+}
+
+/// Refuses a git that does not connect to the addresses that it is given. A worker asks once.
+async fn checked(programs: &Programs<'_>, folder: &Path) -> Result<(), String> {
+    let ask = async || {
+        let mut launch = programs.launch("git", &["--version".to_owned()], folder, PRINTED_BYTES_MAX);
+        launch.environment = environment(launch.environment, folder);
+        let ended = programs.ended("git", launch).await?;
+        is_new_enough(&String::from_utf8_lossy(&ended.stdout))
+    };
+    // Only a version that will do is remembered: another one may be installed.
+    programs.shared.collection.git.get_or_try_init(ask).await.map(|()| ())
+}
+
+/// Reads what `git --version` prints, such as `git version 2.47.3`.
+fn is_new_enough(printed: &str) -> Result<(), String> {
+    let shown: String = printed.trim().chars().take(80).collect();
+    let version = shown.strip_prefix("git version ").unwrap_or_default();
+    let mut numbers = version.split('.').map(|number| number.parse::<u32>().ok());
+    let (Some(Some(major)), Some(Some(minor))) = (numbers.next(), numbers.next()) else {
+        return Err(format!("the worker's program git says no version: \"{shown}\""));
+    };
+    match (major, minor) >= OLDEST {
+        true => Ok(()),
+        false => Err(format!(
+            "the worker has git {version}, which may connect to other addresses than those that were checked; install git {}.{} or a newer one",
+            OLDEST.0, OLDEST.1
+        )),
+    }
+}
+
+/// The environment of git: that of agents, without proxies, which would resolve names by themselves, and without settings of git.
+fn environment(agents: Vec<(OsString, OsString)>, home: &Path) -> Vec<(OsString, OsString)> {
+    let is_kept = |name: &OsString| {
+        let name = name.to_string_lossy().to_ascii_uppercase();
+        !name.ends_with("_PROXY") && name != "HOME" && (!name.starts_with("GIT_") || PASSED_ON.contains(&&*name))
+    };
+    let kept = agents.into_iter().filter(|(name, _)| is_kept(name));
+    let own = VARIABLES.iter().map(|(name, value)| (OsString::from(name), OsString::from(value)));
+    kept.chain(own).chain([("HOME".into(), home.into())]).collect()
 }
 
 /// Whether a path is in a folder, is a file of that name, or fits a pattern. All are chosen without one.
@@ -133,6 +187,47 @@ fn is_chosen(pattern: Option<&str>, path: &Path) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_old_git_is_refused() {
+        for printed in
+            ["git version 2.37.0\n", "git version 2.47.3", "git version 2.39.5 (Apple Git-154)", "git version 3.0.rc1"]
+        {
+            assert_eq!(is_new_enough(printed), Ok(()), "{printed}");
+        }
+        let old = is_new_enough("git version 2.34.1\n").expect_err("too old");
+        assert!(old.contains("git 2.34.1") && old.contains("install git 2.37"), "{old}");
+        assert!(is_new_enough("git version 1.99").is_err());
+        for printed in ["", "git", "git version", "git version x.y", "2.47.3", &"x".repeat(10_000)] {
+            let error = is_new_enough(printed).expect_err("no version");
+            assert!(error.contains("says no version") && error.len() < 200, "{error}");
+        }
+    }
+
+    #[test]
+    fn git_gets_no_proxy_and_no_settings() {
+        let agents = [
+            ("PATH", "/bin"),
+            ("HOME", "/root"),
+            ("HTTPS_PROXY", "http://proxy"),
+            ("https_proxy", "http://proxy"),
+            ("ALL_PROXY", "http://proxy"),
+            ("no_proxy", "x"),
+            ("GIT_PROXY_COMMAND", "x"),
+            ("GIT_SSL_NO_VERIFY", "1"),
+            ("GIT_CONFIG_COUNT", "1"),
+            ("GIT_SSL_CAINFO", "/ca"),
+            ("GIT_LFS_SKIP_SMUDGE", "0"),
+        ];
+        let agents = agents.map(|(name, value)| (name.into(), value.into())).to_vec();
+        let names: BTreeSet<String> = environment(agents, Path::new("/folder"))
+            .into_iter()
+            .map(|(name, value)| format!("{}={}", name.to_string_lossy(), value.to_string_lossy()))
+            .collect();
+        let own = VARIABLES.map(|(name, value)| format!("{name}={value}"));
+        let kept = ["PATH=/bin", "GIT_SSL_CAINFO=/ca", "HOME=/folder"].map(str::to_owned);
+        assert_eq!(names, own.into_iter().chain(kept).collect());
+    }
 
     #[test]
     fn a_folder_or_a_pattern_chooses_files() {
