@@ -23,6 +23,8 @@ use table::Table;
 const START_BYTES_MAX: usize = 256;
 /// A row of a table, or a line of code, that is longer is text.
 const ROW_BYTES_MAX: usize = 16 << 10;
+/// Blocks of code behind this much code of an answer have no colours.
+const COLORED_BYTES_MAX: usize = 512 << 10;
 
 /// The state between two letters of an answer.
 #[derive(Debug)]
@@ -37,6 +39,8 @@ pub(crate) struct Blocks {
     mode: Mode,
     /// The line, as far as it is kept.
     line: String,
+    /// How much code there was.
+    code_bytes: usize,
     /// Whether the source has an empty line before the next block.
     has_blank: bool,
     /// Whether something was printed.
@@ -80,6 +84,7 @@ impl Blocks {
             header: None,
             mode: Mode::Start,
             line: String::new(),
+            code_bytes: 0,
             has_blank: false,
             has_begun: false,
             has_return: false,
@@ -128,7 +133,10 @@ impl Blocks {
             }
             Mode::Start => {
                 self.line.push(letter);
-                self.try_start(false);
+                // A blank decides nothing: the letter behind it does.
+                if letter != ' ' || self.line.len() > START_BYTES_MAX {
+                    self.try_start(false);
+                }
             }
             Mode::Text => self.inline.push(letter, &mut self.writer),
             Mode::Line => {
@@ -226,7 +234,9 @@ impl Blocks {
                 self.writer.verbatim(rest.trim_end(), Look::DIM);
                 self.writer.end_line();
                 let info = rest.trim_start_matches(mark);
-                self.open = Open::Fence(Box::new(Fence::new(mark, count, indent, info, &self.style)));
+                let highlight = self.style.highlight && self.code_bytes <= COLORED_BYTES_MAX;
+                let style = Style { highlight, ..self.style };
+                self.open = Open::Fence(Box::new(Fence::new(mark, count, indent, info, &style)));
             }
             Leaf::Formula { end } => {
                 self.writer.verbatim(rest.trim_end(), Look::default());
@@ -357,6 +367,7 @@ impl Blocks {
             self.writer.end_line();
             return;
         }
+        self.code_bytes += content.len();
         fence.write(content, &mut self.writer);
         self.open = Open::Fence(fence);
     }

@@ -12,10 +12,10 @@ use two_face::theme::{EmbeddedLazyThemeSet, EmbeddedThemeName};
 use crate::look::{Ink, Look};
 use crate::{ColorDepth, Style, Theme};
 
-/// A longer line is not coloured: the grammars look at each letter many times.
-const LINE_BYTES_MAX: usize = 1_000;
+/// A longer line is not coloured: the grammars look at each letter many times, and a line that nobody wrote takes milliseconds.
+const LINE_BYTES_MAX: usize = 400;
 /// Code behind this much of a block is not coloured.
-const BLOCK_BYTES_MAX: usize = 256 << 10;
+const BLOCK_BYTES_MAX: usize = 64 << 10;
 
 /// Names that people give languages, and those of the grammars.
 const ALIASES: [(&str, &str); 22] = [

@@ -1,4 +1,4 @@
-//! The code of a text that is there as a whole.
+//! The blocks of code of a complete text.
 
 use super::fence::{is_end, language, without_indent};
 use super::start::{self, Container, Context, Leaf};
