@@ -202,7 +202,13 @@ mod tests {
         all.extend(chunks.delta(&Delta::Text("upon".to_owned())));
         assert!(!chunks.reset());
         all.extend(chunks.end(&answer).expect("the same answer"));
-        expect![[r#""#]].assert_eq(&lines(&all));
+        expect![[r#"
+            {"id":"cmpl-1","object":"text_completion","created":1700000000,"model":"fast","choices":[{"index":0,"text":"upon a time","logprobs":null,"finish_reason":"length"}],"usage":{"prompt_tokens":9,"completion_tokens":4,"total_tokens":13,"prompt_tokens_details":{"cached_tokens":3,"cache_write_tokens":0,"audio_tokens":0},"completion_tokens_details":{"reasoning_tokens":1,"audio_tokens":0,"accepted_prediction_tokens":0,"rejected_prediction_tokens":0}}}
+            {"id":"cmpl-1","object":"text_completion","created":1700000000,"model":"fast","choices":[{"index":0,"text":"upon","logprobs":null,"finish_reason":null}],"usage":null}
+            {"id":"cmpl-1","object":"text_completion","created":1700000000,"model":"fast","choices":[{"index":0,"text":" a time","logprobs":null,"finish_reason":null}],"usage":null}
+            {"id":"cmpl-1","object":"text_completion","created":1700000000,"model":"fast","choices":[{"index":0,"text":"","logprobs":null,"finish_reason":"length"}],"usage":null}
+            {"id":"cmpl-1","object":"text_completion","created":1700000000,"model":"fast","choices":[],"usage":{"prompt_tokens":9,"completion_tokens":4,"total_tokens":13,"prompt_tokens_details":{"cached_tokens":3,"cache_write_tokens":0,"audio_tokens":0},"completion_tokens_details":{"reasoning_tokens":1,"audio_tokens":0,"accepted_prediction_tokens":0,"rejected_prediction_tokens":0}}}
+        "#]].assert_eq(&lines(&all));
     }
 
     proptest! {

@@ -86,7 +86,7 @@ pub(crate) fn rows(table: &[Parameter]) -> String {
             _ => String::new(),
         };
         let note = parameter.note;
-        let dot = if note.ends_with(['.', '`']) || note.is_empty() { "" } else { "." };
+        let dot = if note.ends_with('.') { "" } else { "." };
         let note = note
             .chars()
             .next()

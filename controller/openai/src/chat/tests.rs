@@ -348,7 +348,47 @@ fn parameters_that_are_refused() {
         let (code, param) = (error.code.unwrap_or_default(), error.param.unwrap_or_default());
         shown.push_str(&format!("{} {code} [{param}] {}\n", error.status, error.message));
     }
-    expect![[r#""#]].assert_eq(&shown);
+    expect![[r#"
+        400 missing_required_parameter [model] the required parameter "model" is missing
+        400 invalid_value [model] model must not be empty
+        400 invalid_type [model] model must be a string, not a number
+        400 invalid_value [temperature] temperature must be a number from 0 to 2, not 2.5
+        400 invalid_type [temperature] temperature must be a number, not a string
+        400 invalid_value [top_p] top_p must be a number from 0 to 1, not -1
+        400 invalid_value [max_tokens] max_tokens must be an integer from 1 to 4294967295, not 0
+        400 invalid_value [max_tokens] max_tokens must be an integer from 1 to 4294967295, not 1.5
+        400  [max_tokens] max_tokens and max_completion_tokens mean the same; send one of them
+        400 invalid_value [stop] stop has 5 elements, and may have 4
+        400 invalid_value [stop[1]] stop[1] must not be empty
+        400 invalid_value [stream_options] stream_options is only allowed with "stream": true
+        400 invalid_type [stream_options.include_usage] stream_options.include_usage must be true or false, not a number
+        400 invalid_type [stream] stream must be true or false, not a string
+        400 invalid_value [reasoning_effort] reasoning_effort must be one of none, minimal, low, medium, high, xhigh, max, not "some"
+        400 invalid_type [metadata.a] metadata.a must be a string, not a number
+        400 invalid_type [metadata] metadata must be an object, not a list
+        400 invalid_value [tools[0].function.name] tools[0].function.name must match [a-zA-Z0-9_-]{1,64}, and is "a b"
+        400 invalid_value [tools[1].function] tools[1].function has the name "a", as another tool
+        400 unsupported_parameter [tools[0].type] "tools[0].type" is not supported: tools are of the type "function", not "custom"
+        400 missing_required_parameter [tools[0].function] the required parameter "tools[0].function" is missing
+        400 invalid_type [tools[0].function.parameters] tools[0].function.parameters must be an object, not a list
+        400 invalid_value [tools] tools has 129 elements, and may have 128
+        400 invalid_value [tool_choice] tool_choice is only allowed with tools
+        400 invalid_value [tool_choice] tool_choice must be one of auto, none, required, not "any"
+        400 invalid_value [tool_choice.function.name] tool_choice.function.name is "b", which no tool of the request is named
+        400 unsupported_parameter [tool_choice.type] "tool_choice.type" is not supported: a tool choice is a word or of the type "function", not "allowed_tools"
+        400 invalid_type [response_format] response_format must be an object, not a string
+        400 invalid_value [response_format.type] response_format.type must be one of text, json_object, json_schema, not "xml"
+        400 missing_required_parameter [response_format.json_schema] the required parameter "response_format.json_schema" is missing
+        400 invalid_value [response_format.json_schema.name] response_format.json_schema.name must match [a-zA-Z0-9_-]{1,64}, and is "a b"
+        400 invalid_type [response_format.json_schema.schema] response_format.json_schema.schema must be an object, not true or false
+        400 unsupported_parameter [n] "n" is not supported: a request has one answer; send it again for another one
+        400 unsupported_parameter [logprobs] "logprobs" is not supported: answers have no probabilities of tokens
+        400 unsupported_parameter [audio] "audio" is not supported: answers are text
+        400 unsupported_parameter [web_search_options] "web_search_options" is not supported: this server has no search of the web; give the model a tool or use an agent
+        400 unsupported_parameter [functions] "functions" is not supported: it was replaced: use `tools`
+        400 unsupported_parameter [modalities] "modalities" is not supported: answers are text
+        400 unknown_parameter [colour] unknown parameter "colour"; docs/reference/openai.md lists those that this server takes
+    "#]].assert_eq(&shown);
 }
 
 #[test]
@@ -442,17 +482,66 @@ fn agents_take_messages_alone() {
 #[test]
 fn answers_as_one_value() {
     let parts = vec![reasoning("hm", Value::Null), text("Hel"), text("lo"), call("c1", "look", json!({"at": [1, 2]}))];
-    expect![[r#""#]].assert_eq(&format!("{:#}", whole(&answer(parts, Stop::Tools), &meta("chatcmpl-1"))));
+    expect![[r#"
+        {
+          "id": "chatcmpl-1",
+          "object": "chat.completion",
+          "created": 1700000000,
+          "model": "fast",
+          "choices": [
+            {
+              "index": 0,
+              "message": {
+                "role": "assistant",
+                "content": "Hello",
+                "refusal": null,
+                "reasoning_content": "hm",
+                "tool_calls": [
+                  {
+                    "id": "c1",
+                    "type": "function",
+                    "function": {
+                      "name": "look",
+                      "arguments": "{\"at\":[1,2]}"
+                    }
+                  }
+                ]
+              },
+              "logprobs": null,
+              "finish_reason": "tool_calls"
+            }
+          ],
+          "usage": {
+            "prompt_tokens": 9,
+            "completion_tokens": 4,
+            "total_tokens": 13,
+            "prompt_tokens_details": {
+              "cached_tokens": 3,
+              "cache_write_tokens": 0,
+              "audio_tokens": 0
+            },
+            "completion_tokens_details": {
+              "reasoning_tokens": 1,
+              "audio_tokens": 0,
+              "accepted_prediction_tokens": 0,
+              "rejected_prediction_tokens": 0
+            }
+          }
+        }"#]]
+    .assert_eq(&format!("{:#}", whole(&answer(parts, Stop::Tools), &meta("chatcmpl-1"))));
     let message = |parts, stop| {
         let value = whole(&answer(parts, stop), &meta("chatcmpl-1"));
         let choice = &value["choices"][0];
         format!("{} {}", choice["message"], choice["finish_reason"])
     };
-    expect![[r#""#]].assert_eq(&message(vec![call("c", "f", json!("{oops"))], Stop::End));
-    expect![[r#""#]].assert_eq(&message(vec![], Stop::End));
-    expect![[r#""#]].assert_eq(&message(vec![text("par")], Stop::Length));
-    expect![[r#""#]].assert_eq(&message(vec![text("no")], Stop::Refused));
-    expect![[r#""#]].assert_eq(&message(vec![text("x")], Stop::Other("odd".to_owned())));
+    expect![[r#"{"role":"assistant","content":null,"refusal":null,"tool_calls":[{"id":"c","type":"function","function":{"name":"f","arguments":"{oops"}}]} "tool_calls""#]].assert_eq(&message(vec![call("c", "f", json!("{oops"))], Stop::End));
+    expect![[r#"{"role":"assistant","content":"","refusal":null} "stop""#]].assert_eq(&message(vec![], Stop::End));
+    expect![[r#"{"role":"assistant","content":"par","refusal":null} "length""#]]
+        .assert_eq(&message(vec![text("par")], Stop::Length));
+    expect![[r#"{"role":"assistant","content":"no","refusal":null} "content_filter""#]]
+        .assert_eq(&message(vec![text("no")], Stop::Refused));
+    expect![[r#"{"role":"assistant","content":"x","refusal":null} "stop""#]]
+        .assert_eq(&message(vec![text("x")], Stop::Other("odd".to_owned())));
 }
 
 #[test]
@@ -474,7 +563,17 @@ fn an_answer_in_chunks() {
     }
     assert!(!chunks.reset(), "clients cannot take back");
     all.extend(chunks.end(&whole).expect("the same answer"));
-    expect![[r#""#]].assert_eq(&lines(&all));
+    expect![[r#"
+        {"id":"chatcmpl-1","object":"chat.completion.chunk","created":1700000000,"model":"fast","choices":[{"index":0,"delta":{"role":"assistant","content":""},"logprobs":null,"finish_reason":null}],"usage":null}
+        {"id":"chatcmpl-1","object":"chat.completion.chunk","created":1700000000,"model":"fast","choices":[{"index":0,"delta":{"reasoning_content":"hm"},"logprobs":null,"finish_reason":null}],"usage":null}
+        {"id":"chatcmpl-1","object":"chat.completion.chunk","created":1700000000,"model":"fast","choices":[{"index":0,"delta":{"content":"Hel"},"logprobs":null,"finish_reason":null}],"usage":null}
+        {"id":"chatcmpl-1","object":"chat.completion.chunk","created":1700000000,"model":"fast","choices":[{"index":0,"delta":{"content":"lo"},"logprobs":null,"finish_reason":null}],"usage":null}
+        {"id":"chatcmpl-1","object":"chat.completion.chunk","created":1700000000,"model":"fast","choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"c1","type":"function","function":{"name":"look","arguments":""}}]},"logprobs":null,"finish_reason":null}],"usage":null}
+        {"id":"chatcmpl-1","object":"chat.completion.chunk","created":1700000000,"model":"fast","choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"function":{"arguments":"{\"at\""}}]},"logprobs":null,"finish_reason":null}],"usage":null}
+        {"id":"chatcmpl-1","object":"chat.completion.chunk","created":1700000000,"model":"fast","choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"function":{"arguments":":1}"}}]},"logprobs":null,"finish_reason":null}],"usage":null}
+        {"id":"chatcmpl-1","object":"chat.completion.chunk","created":1700000000,"model":"fast","choices":[{"index":0,"delta":{},"logprobs":null,"finish_reason":"tool_calls"}],"usage":null}
+        {"id":"chatcmpl-1","object":"chat.completion.chunk","created":1700000000,"model":"fast","choices":[],"usage":{"prompt_tokens":9,"completion_tokens":4,"total_tokens":13,"prompt_tokens_details":{"cached_tokens":3,"cache_write_tokens":0,"audio_tokens":0},"completion_tokens_details":{"reasoning_tokens":1,"audio_tokens":0,"accepted_prediction_tokens":0,"rejected_prediction_tokens":0}}}
+    "#]].assert_eq(&lines(&all));
 }
 
 #[test]
@@ -490,11 +589,33 @@ fn what_no_piece_carried_is_sent_at_the_end() {
         all.extend(chunks.end(&whole).expect("the same answer"));
         all.iter().map(|chunk| format!("{}\n", chunk["choices"][0]["delta"])).collect::<String>()
     };
-    expect![[r#""#]].assert_eq(&shown(&[], false));
-    expect![[r#""#]].assert_eq(&shown(&[Delta::Text("Hel".to_owned())], true));
+    expect![[r#"
+        {"role":"assistant","content":""}
+        {"content":"Hello"}
+        {"tool_calls":[{"index":0,"id":"c1","type":"function","function":{"name":"look","arguments":""}}]}
+        {"tool_calls":[{"index":0,"function":{"arguments":"{}"}}]}
+        {}
+    "#]]
+    .assert_eq(&shown(&[], false));
+    expect![[r#"
+        {"role":"assistant","content":""}
+        {"content":"Hel"}
+        {"content":"lo"}
+        {"tool_calls":[{"index":0,"id":"c1","type":"function","function":{"name":"look","arguments":""}}]}
+        {"tool_calls":[{"index":0,"function":{"arguments":"{}"}}]}
+        {}
+    "#]]
+    .assert_eq(&shown(&[Delta::Text("Hel".to_owned())], true));
     // The beginning of a call was missed, so that its arguments wait.
     let late = Delta::Arguments { index: 0, text: "{}".to_owned() };
-    expect![[r#""#]].assert_eq(&shown(&[Delta::Text("Hello".to_owned()), late], false));
+    expect![[r#"
+        {"role":"assistant","content":""}
+        {"content":"Hello"}
+        {"tool_calls":[{"index":0,"id":"c1","type":"function","function":{"name":"look","arguments":""}}]}
+        {"tool_calls":[{"index":0,"function":{"arguments":"{}"}}]}
+        {}
+    "#]]
+    .assert_eq(&shown(&[Delta::Text("Hello".to_owned()), late], false));
 }
 
 #[test]

@@ -332,26 +332,21 @@ impl Events {
         self.event("response.output_item.done", json!({ "output_index": at, "item": item }));
     }
 
-    /// Gives the items of reasoning what their provider wants back. Reasoning without a text belongs to the item before it.
+    /// Gives the items of reasoning what their provider wants back. Reasoning without a text belongs to the item before it, and reasoning at
+    /// the beginning to the first item, which is there for that.
     fn seal(&mut self, answer: &Answer) {
         if !resource::wants_sealed(&self.echo) {
             return;
         }
-        let places: Vec<usize> = self.places(|kind| matches!(kind, Kind::Reasoning { .. }));
-        let (mut run, mut in_run, mut shown) = (0_usize, false, false);
-        for part in &answer.parts {
-            let Part::Reasoning { text, opaque } = part else {
-                run += usize::from(in_run && shown);
-                (in_run, shown) = (false, false);
-                continue;
-            };
-            in_run = true;
-            shown |= !text.is_empty();
-            let place = places.get(run).or(places.last()).copied();
-            let item = place.and_then(|place| self.items.get_mut(place));
-            if let Some(Item { kind: Kind::Reasoning { sealed }, .. }) = item.filter(|_| !opaque.is_null()) {
-                sealed.push(part.clone());
-            }
+        let places = self.places(|kind| matches!(kind, Kind::Reasoning { .. }));
+        let mut used = 0;
+        for (number, run) in runs(&answer.parts).into_iter().enumerate() {
+            let is_shown = run.iter().any(|part| matches!(part, Part::Reasoning { text, .. } if !text.is_empty()));
+            used += usize::from(number > 0 && is_shown);
+            let item = places.get(used).and_then(|place| self.items.get_mut(*place));
+            let Some(Item { kind: Kind::Reasoning { sealed }, .. }) = item else { continue };
+            let is_wanted = |part: &&&Part| matches!(part, Part::Reasoning { opaque, .. } if !opaque.is_null());
+            sealed.extend(run.iter().filter(is_wanted).map(|part| (*part).clone()));
         }
     }
 
@@ -408,6 +403,28 @@ impl Events {
             }),
         }
     }
+}
+
+/// The parts of reasoning that follow each other without anything shown between them. The first run is that at the beginning, which may
+/// be empty.
+fn runs(parts: &[Part]) -> Vec<Vec<&Part>> {
+    let mut runs = vec![Vec::new()];
+    let mut in_run = true;
+    for part in parts {
+        match part {
+            Part::Reasoning { .. } => {
+                if !std::mem::replace(&mut in_run, true) {
+                    runs.push(Vec::new());
+                }
+                if let Some(run) = runs.last_mut() {
+                    run.push(part);
+                }
+            }
+            Part::Text { text } if text.is_empty() => {}
+            _ => in_run = false,
+        }
+    }
+    runs
 }
 
 /// Parts of reasoning in a text that clients send back and do not read.

@@ -42,7 +42,13 @@ fn user(text: &str) -> Value {
 
 #[test]
 fn inputs_are_read() {
-    check(&json!("hello"), &expect![[r#""#]]);
+    check(
+        &json!("hello"),
+        &expect![[r#"
+        ""
+        {"role":"user","parts":[{"type":"text","text":"hello"}]}
+    "#]],
+    );
     check(
         &json!([
             {"role": "developer", "content": "Be brief."},
@@ -55,7 +61,13 @@ fn inputs_are_read() {
                 "content": [{"type": "output_text", "text": "Let me look.", "annotations": []}]},
             calling("c1"), calling("c2"), output("c2"), user("Hurry."), output("c1"),
         ]),
-        &expect![[r#""#]],
+        &expect![[r#"
+            "Be brief."
+            {"role":"user","parts":[{"type":"text","text":"What is this?"},{"type":"image","mime":"image/png","data":"aGk="}]}
+            {"role":"assistant","parts":[{"type":"reasoning","text":"hm"},{"type":"text","text":"Let me look."},{"type":"tool_call","id":"c1","name":"look","arguments":{"at":1}},{"type":"tool_call","id":"c2","name":"look","arguments":{"at":1}}]}
+            {"role":"user","parts":[{"type":"tool_result","call":"c1","name":"look","content":"of c1","error":false},{"type":"tool_result","call":"c2","name":"look","content":"of c2","error":false}]}
+            {"role":"user","parts":[{"type":"text","text":"Hurry."}]}
+        "#]],
     );
 }
 
@@ -88,7 +100,29 @@ fn inputs_that_are_refused() {
         let error = read_with(&json!({ "input": input })).expect_err(&input.to_string());
         shown.push_str(&format!("[{}] {}\n", error.param.unwrap_or_default(), error.message));
     }
-    expect![[r#""#]].assert_eq(&shown);
+    expect![[r#"
+        [input] input must be a string or a list of items, not a number
+        [input] all items are empty
+        [input] all items are empty
+        [input[0]] input[0] must be an object, not a number
+        [input[0].role] the required parameter "input[0].role" is missing
+        [input[0].role] input[0].role must be one of user, assistant, system, developer, not "robot"
+        [input[0].content[0].type] "input[0].content[0].type" is not supported: parts of this item are of the type input_text and input_image, not "input_file"
+        [input[0].content[0].file_id] "input[0].content[0].file_id" is not supported: this server keeps no files; send image_url with the data
+        [input[0].content[0].image_url] "input[0].content[0].image_url" is not supported: images are sent by value, as "data:image/png;base64,…"; this server fetches no addresses
+        [input[0].content[0].type] "input[0].content[0].type" is not supported: parts of this item are of the type text, not "input_image"
+        [input[0].type] "input[0].type" is not supported: send the item itself, or previous_response_id
+        [input[0].type] "input[0].type" is not supported: items are messages, function_call, function_call_output and reasoning, not "web_search_call"
+        [input] there is no function call with the call_id "a" before its output
+        [input] there is no output for the function call "a"
+        [input] two function calls have the call_id "a"
+        [input] the function call "a" has two outputs
+        [input[0].name] input[0].name must match [a-zA-Z0-9_-]{1,64}, and is "a b"
+        [input[0].arguments] input[0].arguments must be a string, not an object
+        [input[1].output[0].type] "input[1].output[0].type" is not supported: parts of this item are of the type text, not "input_image"
+        [input[0].summary] input[0].summary must be a list, not a string
+        [input] input has 10001 elements, and may have 10000
+    "#]].assert_eq(&shown);
 }
 
 #[test]
@@ -121,7 +155,26 @@ fn parameters_that_are_refused() {
         let error = read_with(&members).expect_err(&case.to_string());
         shown.push_str(&format!("[{}] {}\n", error.param.unwrap_or_default(), error.message));
     }
-    expect![[r#""#]].assert_eq(&shown);
+    expect![[r#"
+        [input] the required parameter "input" is missing
+        [instructions] instructions must be a string, not a number
+        [previous_response_id] a request continues a response or a conversation, and not both
+        [conversation.id] the required parameter "conversation.id" is missing
+        [store] a response in the background is stored; leave store out
+        [tools[0].type] "tools[0].type" is not supported: tools are of the type "function", not "web_search"
+        [tools[0].name] the required parameter "tools[0].name" is missing
+        [tool_choice.type] "tool_choice.type" is not supported: a tool choice is a word or of the type "function", not "web_search"
+        [text] text must be an object, not a string
+        [text.verbosity] text.verbosity must be one of low, medium, high, not "loud"
+        [text.format.name] the required parameter "text.format.name" is missing
+        [reasoning] reasoning must be an object, not a string
+        [reasoning.effort] reasoning.effort must be one of none, minimal, low, medium, high, xhigh, max, not "most"
+        [include[0]] "include[0]" is not supported: answers have no probabilities of tokens
+        [prompt] "prompt" is not supported: this server keeps no prompts; send `instructions` or use an agent
+        [top_logprobs] "top_logprobs" is not supported: answers have no probabilities of tokens
+        [max_output_tokens] max_output_tokens must be an integer from 1 to 4294967295, not -1
+        [n] unknown parameter "n"; docs/reference/openai.md lists those that this server takes
+    "#]].assert_eq(&shown);
 }
 
 #[test]
@@ -150,7 +203,41 @@ fn echo() -> Map<String, Value> {
 
 #[test]
 fn requests_are_repeated_with_their_defaults() {
-    expect![[r#""#]].assert_eq(&format!("{:#}", Value::Object(echo())));
+    expect![[r#"
+        {
+          "background": false,
+          "conversation": null,
+          "frequency_penalty": 0.0,
+          "instructions": null,
+          "max_output_tokens": null,
+          "max_tool_calls": null,
+          "metadata": {},
+          "parallel_tool_calls": true,
+          "presence_penalty": 0.0,
+          "previous_response_id": null,
+          "prompt_cache_key": null,
+          "reasoning": {
+            "effort": null,
+            "summary": null
+          },
+          "safety_identifier": null,
+          "service_tier": "default",
+          "store": true,
+          "temperature": 1.0,
+          "text": {
+            "format": {
+              "type": "text"
+            },
+            "verbosity": "medium"
+          },
+          "tool_choice": "auto",
+          "tools": [],
+          "top_logprobs": 0,
+          "top_p": 1.0,
+          "truncation": "disabled",
+          "user": null
+        }"#]]
+    .assert_eq(&format!("{:#}", Value::Object(echo())));
     let members = json!({
         "input": "hello", "instructions": "Be kind.", "temperature": 0.5, "max_output_tokens": 9, "store": false,
         "tools": [{"type": "function", "name": "look", "strict": true}], "tool_choice": "required", "parallel_tool_calls": false,
@@ -165,7 +252,9 @@ fn requests_are_repeated_with_their_defaults() {
         .filter(|(name, value)| echo().get(*name) != Some(*value))
         .map(|(name, value)| (name.clone(), value.clone()))
         .collect();
-    expect![[r#""#]].assert_eq(&format!("{}\n{}", Value::Object(changed), Value::Object(request.request.extra)));
+    expect![[r#"
+        {"instructions":"Be kind.","max_output_tokens":9,"metadata":{"a":"b"},"parallel_tool_calls":false,"reasoning":{"effort":"low","summary":null},"store":false,"temperature":0.5,"text":{"format":{"type":"json_schema","name":"out","description":null,"schema":{"type":"object"},"strict":true},"verbosity":"low"},"tool_choice":"required","tools":[{"type":"function","name":"look","description":"","parameters":{"type":"object","properties":{}},"strict":false}],"sealed_reasoning":true}
+        {"parallel_tool_calls":false,"verbosity":"low"}"#]].assert_eq(&format!("{}\n{}", Value::Object(changed), Value::Object(request.request.extra)));
 }
 
 #[test]
@@ -186,7 +275,14 @@ fn responses_of_all_phases() {
     .into_iter()
     .map(|phase| whole(phase, &meta, &echo))
     .collect();
-    expect![[r#""#]].assert_eq(&lines(&all));
+    expect![[r#"
+        {"id":"resp_1","object":"response","created_at":1700000000,"completed_at":null,"status":"queued","error":null,"incomplete_details":null,"model":"fast","output":[],"usage":null}
+        {"id":"resp_1","object":"response","created_at":1700000000,"completed_at":null,"status":"in_progress","error":null,"incomplete_details":null,"model":"fast","output":[],"usage":null}
+        {"id":"resp_1","object":"response","created_at":1700000000,"completed_at":1700000009,"status":"completed","error":null,"incomplete_details":null,"model":"fast","output":[{"id":"msg_1_0","type":"message","status":"completed","role":"assistant","content":[{"type":"output_text","text":"Hello","annotations":[],"logprobs":[]}]}],"usage":{"input_tokens":9,"input_tokens_details":{"cached_tokens":3,"cache_write_tokens":0},"output_tokens":4,"output_tokens_details":{"reasoning_tokens":1},"total_tokens":13}}
+        {"id":"resp_1","object":"response","created_at":1700000000,"completed_at":null,"status":"incomplete","error":null,"incomplete_details":{"reason":"max_output_tokens"},"model":"fast","output":[{"id":"rs_1_0","type":"reasoning","summary":[{"type":"summary_text","text":"hm"}]},{"id":"msg_1_1","type":"message","status":"incomplete","role":"assistant","content":[{"type":"output_text","text":"Hel","annotations":[],"logprobs":[]}]}],"usage":{"input_tokens":9,"input_tokens_details":{"cached_tokens":3,"cache_write_tokens":0},"output_tokens":4,"output_tokens_details":{"reasoning_tokens":1},"total_tokens":13}}
+        {"id":"resp_1","object":"response","created_at":1700000000,"completed_at":null,"status":"failed","error":{"code":"rate_limit_exceeded","message":"slow down"},"incomplete_details":null,"model":"fast","output":[],"usage":null}
+        {"id":"resp_1","object":"response","created_at":1700000000,"completed_at":null,"status":"cancelled","error":null,"incomplete_details":null,"model":"fast","output":[],"usage":null}
+    "#]].assert_eq(&lines(&all));
 }
 
 #[test]
@@ -206,7 +302,29 @@ fn an_answer_in_events() {
     }
     assert!(!events.reset());
     all.extend(events.end(&whole).expect("the same answer"));
-    expect![[r#""#]].assert_eq(&lines(&all));
+    expect![[r#"
+        {"type":"response.created","sequence_number":0,"response":{"id":"resp_1","object":"response","created_at":1700000000,"completed_at":null,"status":"in_progress","error":null,"incomplete_details":null,"model":"fast","output":[],"usage":null}}
+        {"type":"response.in_progress","sequence_number":1,"response":{"id":"resp_1","object":"response","created_at":1700000000,"completed_at":null,"status":"in_progress","error":null,"incomplete_details":null,"model":"fast","output":[],"usage":null}}
+        {"type":"response.output_item.added","sequence_number":2,"output_index":0,"item":{"id":"rs_1_0","type":"reasoning","summary":[]}}
+        {"type":"response.reasoning_summary_part.added","sequence_number":3,"item_id":"rs_1_0","output_index":0,"summary_index":0,"part":{"type":"summary_text","text":""}}
+        {"type":"response.reasoning_summary_text.delta","sequence_number":5,"item_id":"rs_1_0","output_index":0,"summary_index":0,"delta":"hm"}
+        {"type":"response.reasoning_summary_text.done","sequence_number":6,"item_id":"rs_1_0","output_index":0,"summary_index":0,"text":"hm"}
+        {"type":"response.reasoning_summary_part.done","sequence_number":7,"item_id":"rs_1_0","output_index":0,"summary_index":0,"part":{"type":"summary_text","text":"hm"}}
+        {"type":"response.output_item.done","sequence_number":8,"output_index":0,"item":{"id":"rs_1_0","type":"reasoning","summary":[{"type":"summary_text","text":"hm"}]}}
+        {"type":"response.output_item.added","sequence_number":9,"output_index":1,"item":{"id":"msg_1_1","type":"message","status":"in_progress","role":"assistant","content":[]}}
+        {"type":"response.content_part.added","sequence_number":10,"item_id":"msg_1_1","output_index":1,"content_index":0,"part":{"type":"output_text","text":"","annotations":[],"logprobs":[]}}
+        {"type":"response.output_text.delta","sequence_number":13,"item_id":"msg_1_1","output_index":1,"content_index":0,"logprobs":[],"delta":"Hel"}
+        {"type":"response.output_text.delta","sequence_number":15,"item_id":"msg_1_1","output_index":1,"content_index":0,"logprobs":[],"delta":"lo"}
+        {"type":"response.output_text.done","sequence_number":16,"item_id":"msg_1_1","output_index":1,"content_index":0,"text":"Hello","logprobs":[]}
+        {"type":"response.content_part.done","sequence_number":17,"item_id":"msg_1_1","output_index":1,"content_index":0,"part":{"type":"output_text","text":"Hello","annotations":[],"logprobs":[]}}
+        {"type":"response.output_item.done","sequence_number":18,"output_index":1,"item":{"id":"msg_1_1","type":"message","status":"completed","role":"assistant","content":[{"type":"output_text","text":"Hello","annotations":[],"logprobs":[]}]}}
+        {"type":"response.output_item.added","sequence_number":19,"output_index":2,"item":{"id":"fc_1_2","type":"function_call","status":"in_progress","call_id":"c1","name":"look","arguments":""}}
+        {"type":"response.function_call_arguments.delta","sequence_number":24,"item_id":"fc_1_2","output_index":2,"delta":"{\"at\""}
+        {"type":"response.function_call_arguments.delta","sequence_number":27,"item_id":"fc_1_2","output_index":2,"delta":":1}"}
+        {"type":"response.function_call_arguments.done","sequence_number":28,"item_id":"fc_1_2","output_index":2,"name":"look","arguments":"{\"at\":1}"}
+        {"type":"response.output_item.done","sequence_number":29,"output_index":2,"item":{"id":"fc_1_2","type":"function_call","status":"completed","call_id":"c1","name":"look","arguments":"{\"at\":1}"}}
+        {"type":"response.completed","sequence_number":30,"response":{"id":"resp_1","object":"response","created_at":1700000000,"completed_at":null,"status":"completed","error":null,"incomplete_details":null,"model":"fast","output":[{"id":"rs_1_0","type":"reasoning","summary":[{"type":"summary_text","text":"hm"}]},{"id":"msg_1_1","type":"message","status":"completed","role":"assistant","content":[{"type":"output_text","text":"Hello","annotations":[],"logprobs":[]}]},{"id":"fc_1_2","type":"function_call","status":"completed","call_id":"c1","name":"look","arguments":"{\"at\":1}"}],"usage":{"input_tokens":9,"input_tokens_details":{"cached_tokens":3,"cache_write_tokens":0},"output_tokens":4,"output_tokens_details":{"reasoning_tokens":1},"total_tokens":13}}}
+    "#]].assert_eq(&lines(&all));
 }
 
 #[test]
@@ -224,15 +342,28 @@ fn responses_that_end_otherwise() {
     };
     let failed = WireError::provider("the provider failed");
     let mut events = Events::new(meta("resp_1"), echo.clone(), None);
-    expect![[r#""#]].assert_eq(&shown(events.fail(&failed)));
+    expect![[r#"
+        0 "response.created" "queued" null []
+        1 "response.queued" "queued" null []
+        2 "response.failed" "failed" {"code":"server_error","message":"the provider failed"} []
+    "#]]
+    .assert_eq(&shown(events.fail(&failed)));
     let mut events = Events::new(meta("resp_1"), echo.clone(), Some(40));
     events.delta(&Delta::Text("Hel".to_owned()));
-    expect![[r#""#]].assert_eq(&shown(events.fail(&failed)));
+    expect![[r#"
+        41 "response.failed" "failed" {"code":"server_error","message":"the provider failed"} [{"id":"msg_1_0","type":"message","status":"incomplete","role":"assistant","content":[{"type":"output_text","text":"Hel","annotations":[],"logprobs":[]}]}]
+    "#]].assert_eq(&shown(events.fail(&failed)));
     let mut events = Events::new(meta("resp_1"), echo, None);
     let mut all = events.start();
     all.extend(events.progress());
     all.extend(events.cancel());
-    expect![[r#""#]].assert_eq(&shown(all));
+    expect![[r#"
+        0 "response.created" "queued" null []
+        1 "response.queued" "queued" null []
+        2 "response.in_progress" "in_progress" null []
+        3 "response.failed" "cancelled" {"code":"server_error","message":"the response was cancelled"} []
+    "#]]
+    .assert_eq(&shown(all));
 }
 
 #[test]
@@ -248,13 +379,27 @@ fn sealed_reasoning_comes_back() {
     assert_eq!(response.get("sealed_reasoning"), None);
     let mut input = response["output"].as_array().expect("items").clone();
     input.push(output("c1"));
-    check(&json!(input), &expect![[r#""#]]);
+    check(
+        &json!(input),
+        &expect![[r#"
+        ""
+        {"role":"assistant","parts":[{"type":"reasoning","text":"","opaque":{"signature":"s0"}},{"type":"text","text":"Hello"},{"type":"reasoning","text":"hm","opaque":{"signature":"s1"}},{"type":"tool_call","id":"c1","name":"look","arguments":{}}]}
+        {"role":"user","parts":[{"type":"tool_result","call":"c1","name":"look","content":"of c1","error":false}]}
+    "#]],
+    );
     // Of another server, the texts are left.
     let foreign = json!([
         {"type": "reasoning", "id": "rs", "summary": [{"type": "summary_text", "text": "hm"}], "encrypted_content": "gAAAA"},
         user("So?"),
     ]);
-    check(&foreign, &expect![[r#""#]]);
+    check(
+        &foreign,
+        &expect![[r#"
+        ""
+        {"role":"assistant","parts":[{"type":"reasoning","text":"hm"}]}
+        {"role":"user","parts":[{"type":"text","text":"So?"}]}
+    "#]],
+    );
 }
 
 #[test]
@@ -265,7 +410,12 @@ fn items_of_requests() {
     ]});
     let request = read_with(&members).expect("valid");
     let items = input_items(&request.request.messages, "resp_1");
-    expect![[r#""#]].assert_eq(&lines(&items));
+    expect![[r#"
+        {"type":"message","status":"completed","role":"user","content":[{"type":"input_text","text":"What?"},{"type":"input_image","image_url":"data:image/png;base64,aGk=","detail":"auto"}],"id":"msg_1_in0"}
+        {"type":"function_call","status":"completed","call_id":"c1","name":"look","arguments":"{\"at\":1}","id":"fc_1_in1"}
+        {"type":"function_call_output","status":"completed","call_id":"c1","output":"of c1","id":"fco_1_in2"}
+        {"type":"message","status":"completed","role":"user","content":[{"type":"input_text","text":"So?"}],"id":"msg_1_in3"}
+    "#]].assert_eq(&lines(&items));
     let page = page(items, false);
     assert_eq!((&page["first_id"], &page["last_id"]), (&json!("msg_1_in0"), &json!("msg_1_in3")));
 }
