@@ -292,7 +292,7 @@ impl Blocks {
         let line = std::mem::take(&mut self.line);
         match std::mem::replace(&mut self.open, Open::None) {
             Open::Fence(fence) => self.code_line(fence, line),
-            Open::Formula { end } => self.formula_line(end, line),
+            Open::Formula { end } => self.formula_line(end, &line),
             Open::Table(mut table) => {
                 table.add(&line, &mut self.writer);
                 self.open = Open::Table(table);
@@ -372,8 +372,8 @@ impl Blocks {
         self.open = Open::Fence(fence);
     }
 
-    fn formula_line(&mut self, end: &'static str, line: String) {
-        let content = start::within_quotes(&line, &self.containers).unwrap_or(&line).trim_end();
+    fn formula_line(&mut self, end: &'static str, line: &str) {
+        let content = start::within_quotes(line, &self.containers).unwrap_or(line).trim_end();
         if content.trim().is_empty() {
             self.has_blank = true;
             return;

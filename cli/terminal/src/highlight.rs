@@ -1,4 +1,5 @@
-//! Colours for code, by the grammars of TextMate. They are unpacked when the first block of code needs them.
+//! Colours for code, by the grammars of TextMate. They are unpacked when the first block of code needs them. The engine for their
+//! expressions is in Rust, and some grammars need one in C: among others, there are no colours for PowerShell.
 
 use std::ops::Range;
 use std::sync::OnceLock;
@@ -18,7 +19,7 @@ const LINE_BYTES_MAX: usize = 400;
 const BLOCK_BYTES_MAX: usize = 64 << 10;
 
 /// Names that people give languages, and those of the grammars.
-const ALIASES: [(&str, &str); 22] = [
+const ALIASES: [(&str, &str); 21] = [
     ("bash", "bash"),
     ("console", "bash"),
     ("csharp", "cs"),
@@ -32,7 +33,6 @@ const ALIASES: [(&str, &str); 22] = [
     ("make", "makefile"),
     ("node", "js"),
     ("objective-c", "m"),
-    ("powershell", "ps1"),
     ("protobuf", "proto"),
     ("python3", "py"),
     ("shell", "bash"),
@@ -56,6 +56,11 @@ fn colors(style: &Style) -> &'static Colors {
         _ => EmbeddedThemeName::MonokaiExtended,
     };
     THEMES.get_or_init(two_face::theme::extra).get(name)
+}
+
+/// The licences of the grammars and themes in the program, as Markdown. Who passes the program on has to pass on these texts.
+pub fn grammar_licenses() -> String {
+    two_face::acknowledgement::listing().to_md()
 }
 
 /// The state between two lines of a block.
@@ -133,5 +138,89 @@ fn look(color: Color, font: FontStyle, usual: Color) -> Look {
         italic: font.contains(FontStyle::ITALIC),
         underline: font.contains(FontStyle::UNDERLINE),
         ..Look::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn highlighter(language: &str) -> Option<Highlighter> {
+        Highlighter::new(language, &Style::colored(80, ColorDepth::True, Theme::Dark))
+    }
+
+    #[test]
+    fn languages_have_the_names_that_people_give_them() {
+        let known = [
+            "bash",
+            "c",
+            "C++",
+            "c#",
+            "console",
+            "cpp",
+            "css",
+            "diff",
+            "dockerfile",
+            "go",
+            "golang",
+            "graphql",
+            "html",
+            "ini",
+            "java",
+            "JavaScript",
+            "js",
+            "json",
+            "jsonc",
+            "jsx",
+            "kotlin",
+            "latex",
+            "lua",
+            "make",
+            "markdown",
+            "nginx",
+            "perl",
+            "php",
+            "proto",
+            "py",
+            "python",
+            "R",
+            "rb",
+            "rs",
+            "ruby",
+            "rust",
+            "scala",
+            "sh",
+            "shell",
+            "sql",
+            "swift",
+            "terraform",
+            "toml",
+            "ts",
+            "tsx",
+            "typescript",
+            "xml",
+            "yaml",
+            "yml",
+            "zig",
+            "zsh",
+        ];
+        let unknown: Vec<_> = known.into_iter().filter(|language| highlighter(language).is_none()).collect();
+        assert_eq!(unknown, [""; 0]);
+        assert!(["", "text", "plaintext", "txt", "no such"].iter().all(|language| highlighter(language).is_none()));
+    }
+
+    #[test]
+    fn long_lines_and_long_blocks_have_no_colours() {
+        let mut highlighter = highlighter("rust").expect("a grammar");
+        assert!(highlighter.line("fn a() {}").is_some());
+        assert!(highlighter.line(&"x".repeat(LINE_BYTES_MAX + 1)).is_none());
+        assert!(highlighter.line("fn a() {}").is_some());
+        highlighter.bytes = BLOCK_BYTES_MAX;
+        assert!(highlighter.line("fn a() {}").is_none());
+    }
+
+    #[test]
+    fn the_licences_of_grammars_are_there() {
+        assert!(grammar_licenses().contains("Permission is hereby granted"));
     }
 }

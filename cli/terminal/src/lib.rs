@@ -20,6 +20,7 @@ mod visible;
 mod writer;
 
 pub use code::{CodeBlock, code_blocks};
+pub use highlight::grammar_licenses;
 pub use printer::Printer;
 pub use prompt::{PromptError, PromptTemplate};
 pub use status::{TurnFigures, tool_call, tool_result, turn_footer};

@@ -206,7 +206,7 @@ mod tests {
 
     use super::*;
 
-    fn check(actual: &str, expected: Expect) {
+    fn check(actual: &str, expected: &Expect) {
         expected.assert_eq(actual);
     }
 
@@ -215,25 +215,25 @@ mod tests {
         let style = Style::plain(60);
         check(
             &tool_call(&style, "read_file", "{\n  \"path\": \"a b.rs\",\n  \"from\": 1\n}"),
-            expect![[r#"
+            &expect![[r#"
             -> read_file {"path":"a b.rs","from":1}
         "#]],
         );
         check(
             &tool_call(&style, "write", &format!("{{\"text\":\"{}\"}}", "long ".repeat(500))),
-            expect![[r#"
+            &expect![[r#"
                 -> write {"text":"long long long long… 2,483 more characters
             "#]],
         );
         check(
             &tool_call(&style, "now", ""),
-            expect![[r#"
+            &expect![[r#"
             -> now
         "#]],
         );
         check(
             &tool_call(&style, "shell", "{\"command\":\"日本語日本語日本語日本語日本語日本語日本語\"}"),
-            expect![[r#"
+            &expect![[r#"
                 -> shell {"command":"日本語日本語日本語… 14 more characters
             "#]],
         );
@@ -244,7 +244,7 @@ mod tests {
         let style = Style::plain(40);
         check(
             &tool_result(&style, "ls", true, "a\nb\nc\nd\ne\n"),
-            expect![[r#"
+            &expect![[r#"
             <- ls: a
               b
               c
@@ -253,13 +253,13 @@ mod tests {
         );
         check(
             &tool_result(&style, "ls", false, &"no such file ".repeat(9)),
-            expect![[r#"
+            &expect![[r#"
             <- ls failed: no such file no such file…
         "#]],
         );
         check(
             &tool_result(&style, "ls", true, ""),
-            expect![[r#"
+            &expect![[r#"
             <- ls
         "#]],
         );
@@ -271,7 +271,7 @@ mod tests {
         let shown = tool_result(&style, "a\u{1b}[2J\nb", true, "x\u{9b}2J\ry\u{202e}");
         check(
             &shown.replace('\u{1b}', "ESC"),
-            expect![[r#"
+            &expect![[r#"
             ESC[94m←ESC[0m ESC[1ma^[[2J bESC[0m: ESC[2mx\u{9b}2J^My\u{202e}ESC[0m
         "#]],
         );
@@ -285,14 +285,14 @@ mod tests {
             TurnFigures { tokens_input: 12_345, tokens_output: 678, cost_usd: Some(0.0421), duration_ms: 3_250 };
         check(
             &turn_footer(&style, &figures),
-            expect![[r#"
+            &expect![[r#"
             12,345 tokens in · 678 out · $0.0421 · 3.2 s
         "#]],
         );
         let figures = TurnFigures { tokens_input: 1, tokens_output: 0, cost_usd: None, duration_ms: 125_000 };
         check(
             &turn_footer(&style, &figures),
-            expect![[r#"
+            &expect![[r#"
             1 token in · 0 out · 2 min 5 s
         "#]],
         );

@@ -12,26 +12,26 @@ fn prompt(file: &str, question: &str) -> String {
     shown.join("\n")
 }
 
-fn check(file: &str, question: &str, expected: Expect) {
+fn check(file: &str, question: &str, expected: &Expect) {
     expected.assert_eq(&prompt(file, question));
 }
 
 #[test]
 fn the_form_follows_from_the_text() {
-    check("", "q", expect![[r#"User: "q""#]]);
-    check("---\nmodel: m\n---\n", "q", expect![[r#"User: "q""#]]);
+    check("", "q", &expect![[r#"User: "q""#]]);
+    check("---\nmodel: m\n---\n", "q", &expect![[r#"User: "q""#]]);
     check(
         "Be brief on {{__os__}}, {{__tools__}}.",
         "q {{__os__}}",
-        expect![[r#"
+        &expect![[r#"
         system: "Be brief on linux, {{__tools__}}."
         User: "q {{__os__}}""#]],
     );
-    check("Translate __INPUT__ on {{__os__}}", "{{__os__}}", expect![[r#"User: "Translate {{__os__}} on linux""#]]);
+    check("Translate __INPUT__ on {{__os__}}", "{{__os__}}", &expect![[r#"User: "Translate {{__os__}} on linux""#]]);
     check(
         "Convert.\n### INPUT:\n1 km\n### OUTPUT:\n1000 m\n\n### INPUT: 2 km\n### OUTPUT: 2000 m",
         "3 km",
-        expect![[r#"
+        &expect![[r#"
             system: "Convert."
             User: "1 km"
             Assistant: "1000 m"

@@ -23,11 +23,11 @@ fn dark(width: usize) -> Style {
 }
 
 /// Compares what is printed, with looks as short names: `<b>`, `<dim>` and others, and `</>` for their end.
-fn check_colored(width: usize, text: &str, expected: Expect) {
+fn check_colored(width: usize, text: &str, expected: &Expect) {
     expected.assert_eq(&named(&printed(dark(width), text)));
 }
 
-fn check_plain(width: usize, text: &str, expected: Expect) {
+fn check_plain(width: usize, text: &str, expected: &Expect) {
     expected.assert_eq(&printed(Style::plain(width), text));
 }
 

@@ -60,12 +60,15 @@ fn no_text_is_lost_or_kept_for_long() {
     }
 }
 
+/// A text of so many parts.
+type TextOf = fn(usize) -> String;
+
 /// Steps that grow with the square of a text would show in the time: four times the text, sixteen times the time. A factor of six leaves room
 /// for a busy machine, and five tries for a very busy one.
 #[test]
 #[expect(clippy::disallowed_methods, reason = "the test measures the time; the crate reads no clock")]
 fn the_work_is_linear() {
-    let texts: [(&str, fn(usize) -> String); 6] = [
+    let texts: [(&str, TextOf); 6] = [
         ("open emphasis", |count| "*a **b ".repeat(count)),
         ("marks that do not fit", |count| "*a_ _b* ".repeat(count)),
         ("open brackets", |count| "[a ".repeat(count)),
