@@ -6,7 +6,7 @@ use std::path::Path;
 use crate::tree;
 
 /// Crates whose public items others read.
-const CRATES: [&str; 40] = [
+const CRATES: [&str; 41] = [
     "agents/bundled",
     "agents/contract",
     "agents/model",
@@ -23,6 +23,7 @@ const CRATES: [&str; 40] = [
     "controller/replica",
     "controller/scheduler",
     "controller/server",
+    "controller/openai",
     "controller/lines",
     "controller/trail",
     "controller/identity",

@@ -420,6 +420,42 @@ fn items_of_requests() {
     assert_eq!((&page["first_id"], &page["last_id"]), (&json!("msg_1_in0"), &json!("msg_1_in3")));
 }
 
+#[test]
+fn a_client_gets_the_bytes_that_it_lacks() {
+    let whole = answer(vec![text("Grüße an alle")], Stop::End);
+    let rest = |after: u64| {
+        let mut events = Events::new(meta("resp_1"), Map::new(), Some(after));
+        let mut all = events.start();
+        all.extend(events.end(&whole).expect("the same answer"));
+        let shown = |event: &Value| format!("{} {} {}", event["sequence_number"], event["type"], event["delta"]);
+        all.iter().map(shown).collect::<Vec<_>>().join("\n")
+    };
+    // Events 0 to 3 begin the item; the text has the numbers 4 to 18, with two bytes for each of two letters.
+    expect![[r#"
+        18 "response.output_text.delta" "ße an alle"
+        19 "response.output_text.done" null
+        20 "response.content_part.done" null
+        21 "response.output_item.done" null
+        22 "response.completed" null"#]]
+    .assert_eq(&rest(7));
+    // A number inside of a letter, which no event has.
+    assert!(rest(8).starts_with("18 \"response.output_text.delta\" \"e an alle\""), "{}", rest(8));
+    assert!(rest(17).starts_with("18 \"response.output_text.delta\" \"e\""));
+    assert!(rest(18).starts_with("19 "));
+    // The end is always there, so that no client waits for it.
+    assert_eq!(rest(22), "23 \"response.completed\" null");
+    assert_eq!(rest(u64::MAX), format!("{} \"response.completed\" null", u64::MAX));
+}
+
+#[test]
+fn ids_of_calls_may_come_again() {
+    let pair = [calling("call_0"), output("call_0")];
+    let members = json!({ "input": [pair[0], pair[1], user("Again."), pair[0], pair[1]] });
+    let request = read_with(&members).expect("valid").request;
+    let kinds: Vec<String> = request.messages.iter().map(|message| format!("{:?}", message.role)).collect();
+    assert_eq!(kinds, ["Assistant", "User", "User", "Assistant", "User"]);
+}
+
 /// What a client has after some events: the texts of the items, and the response once it has ended.
 #[derive(Debug, Clone, PartialEq, Default)]
 struct Client {
