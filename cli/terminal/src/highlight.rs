@@ -1,5 +1,8 @@
 //! Colours for code, by the grammars of TextMate. They are unpacked when the first block of code needs them. The engine for their
 //! expressions is in Rust, and some grammars need one in C: among others, there are no colours for PowerShell.
+//!
+//! Unpacking takes about 12 ms. The first line of a language takes longer than all others, because its expressions are compiled then: 5 ms for
+//! JSON, 100 ms for Rust and Python, 500 ms for TypeScript. The grammars add 1 MiB to a program.
 
 use std::ops::Range;
 use std::sync::OnceLock;
