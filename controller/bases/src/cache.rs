@@ -55,6 +55,16 @@ impl Cache {
         }
     }
 
+    /// What is loaded of a base, whatever its revision is.
+    pub(crate) fn loaded(&self, key: &ObjectKey, uid: EventSeq) -> Option<SharedLoaded> {
+        let mut kept = self.lock();
+        kept.now += 1;
+        let used = kept.now;
+        let entry = kept.by_key.get_mut(key).filter(|entry| entry.version.0 == uid)?;
+        entry.used = used;
+        entry.cell.get().cloned()
+    }
+
     /// Forgets a cell, because it holds only a part of its base.
     pub(crate) fn forget(&self, key: &ObjectKey, cell: &Cell) {
         let mut kept = self.lock();

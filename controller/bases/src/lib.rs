@@ -54,11 +54,13 @@ pub struct Bases {
     turns: Arc<Turns>,
     catalogues: Arc<Catalogues>,
     cache: Arc<Cache>,
+    /// The bases that are loaded here.
+    loads: Arc<Turns>,
 }
 
 impl Bases {
     /// The bases of a controller that has just started: none is loaded yet.
     pub fn new(desk: Arc<Desk>) -> Self {
-        Self { desk, turns: Arc::default(), catalogues: Arc::default(), cache: Arc::default() }
+        Self { desk, turns: Arc::default(), catalogues: Arc::default(), cache: Arc::default(), loads: Arc::default() }
     }
 }

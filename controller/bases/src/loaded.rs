@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::ops::Range;
 use std::sync::Arc;
+use std::time::Duration;
 
 use atlas_api::types::UnreadableSegment;
 use atlas_objects::{BaseSpec, ReadRule};
@@ -10,7 +11,7 @@ use atlas_retrieval::{Chunk, ChunkSize, Index, chunks};
 
 use crate::catalogue::Row;
 use crate::document::Document;
-use crate::vectors::{Key, Table, key_of};
+use crate::vectors::{Key, Table, key_of, version};
 
 /// How many bytes an index takes for each byte of text, about.
 const BYTES_OF_INDEX: usize = 3;
@@ -20,6 +21,12 @@ const BYTES_OF_VECTOR: usize = 64;
 
 /// A base that is ready to be searched.
 pub(crate) struct Loaded {
+    /// Which documents and settings it is made of.
+    pub(crate) of: String,
+    /// What is known of the model that made its vectors, and since when they count; nothing without vectors.
+    pub(crate) made_by: Option<(String, u64)>,
+    /// When it was loaded.
+    pub(crate) at: Duration,
     /// Who finds which of its documents. They are those of this version of the base: a search may have begun with an older one.
     pub(crate) readers: Vec<ReadRule>,
     pub(crate) rows: Vec<Row>,
@@ -77,7 +84,33 @@ impl Loaded {
             None => Index::new(all),
         };
         let readers = spec.readers.clone();
-        Self { readers, rows, owners, index, keys, has_vector, lost_vectors: table.lost.clone(), unreadable, bytes }
+        let vectors = spec.vectors.as_ref().filter(|_| index.dimension().is_some());
+        let made_by = vectors.map(|vectors| (vectors.model.clone(), vectors.anew_at));
+        let (of, at) = (version(spec), Duration::ZERO);
+        Self {
+            of,
+            made_by,
+            at,
+            readers,
+            rows,
+            owners,
+            index,
+            keys,
+            has_vector,
+            lost_vectors: table.lost.clone(),
+            unreadable,
+            bytes,
+        }
+    }
+
+    /// Whether it is as good as a base at another revision that lacks vectors, except that it lacks a few more.
+    pub(crate) fn stands_for(&self, spec: &BaseSpec) -> bool {
+        let Some(vectors) = spec.vectors.as_ref().filter(|vectors| vectors.missing > 0 && vectors.error.is_empty())
+        else {
+            return false;
+        };
+        let is_same = |made_by: &(String, u64)| made_by.0 == vectors.model && made_by.1 == vectors.anew_at;
+        self.made_by.as_ref().is_none_or(is_same) && self.of == version(spec) && self.readers == spec.readers
     }
 
     /// The numbers of the chunks of a document.
@@ -101,3 +134,30 @@ impl Loaded {
 
 /// Shared, because searches under way keep the one that they began with.
 pub(crate) type SharedLoaded = Arc<Loaded>;
+
+#[cfg(test)]
+mod tests {
+    use atlas_objects::BaseVectors;
+
+    use super::*;
+
+    #[test]
+    fn what_is_loaded_stands_for_a_base_whose_vectors_are_being_made() {
+        let vectors = BaseVectors { missing: 2, ..BaseVectors::default() };
+        let spec = BaseSpec { embedding: "small".to_owned(), vectors: Some(vectors), ..BaseSpec::default() };
+        let loaded = Loaded::new(&spec, Vec::new(), &Table::default(), Vec::new());
+        let changed = |change: fn(&mut BaseSpec, &mut BaseVectors)| {
+            let (mut other, mut vectors) = (spec.clone(), spec.vectors.clone().unwrap_or_default());
+            change(&mut other, &mut vectors);
+            loaded.stands_for(&BaseSpec { vectors: Some(vectors), ..other })
+        };
+        assert!(changed(|_, vectors| vectors.missing = 1) && changed(|spec, _| spec.top_k = 9));
+        assert!(!changed(|_, vectors| vectors.missing = 0), "all are there");
+        assert!(!changed(|_, vectors| vectors.error.push('e')), "no more will come");
+        assert!(
+            !changed(|spec, _| spec.chunk_size = 100) && !changed(|spec, _| spec.readers.push(ReadRule::default()))
+        );
+        let loaded = Loaded { made_by: Some(("a".to_owned(), 0)), ..loaded };
+        assert!(!loaded.stands_for(&spec), "its vectors are of another model");
+    }
+}

@@ -1,5 +1,7 @@
 //! Searching a base by the words of a question, and by its vector if there is one.
 
+use std::time::Duration;
+
 use atlas_api::types::{DocumentHit, DocumentQuery, FoundDocuments, HitRank};
 use atlas_desk::{Caller, Consistency, Error};
 use atlas_objects::BaseSpec;
@@ -11,12 +13,16 @@ use crate::Bases;
 use crate::catalogue::{Row, Unread, digest, unreadable};
 use crate::loaded::{Loaded, SharedLoaded};
 use crate::readers::Readable;
+use crate::vectors::version;
 
 /// Most bytes of a question.
 const QUERY_BYTES_MAX: usize = 64 << 10;
 
 /// Most chunks that are found.
 const TOP_K_MAX: u64 = 100;
+
+/// How long a search may lack the vectors that were made last, while more are made.
+const LAG_MAX: Duration = Duration::from_secs(30);
 
 /// A question as a vector.
 #[derive(Debug, Clone, Copy)]
@@ -37,16 +43,20 @@ pub struct BaseModels {
     pub top_k: u64,
     /// Most bytes of a text for which a vector is made.
     pub chunk_bytes: u64,
+    /// Which documents and settings the base has.
+    pub of: String,
 }
 
 impl Bases {
     /// The models that a search of a base asks.
     pub async fn models(&self, caller: &Caller, name: &str, consistency: Consistency) -> Result<BaseModels, Error> {
         let (_, spec) = self.find(caller, name, consistency).await?;
+        let of = version(&spec);
         let has_vectors = spec.vectors.as_ref().is_some_and(|vectors| !vectors.segments.is_empty());
         let named = |name: String| Some(name).filter(|name| !name.is_empty());
         let embedding = named(spec.embedding).filter(|_| has_vectors);
-        Ok(BaseModels { embedding, reranker: named(spec.reranker), top_k: spec.top_k, chunk_bytes: spec.chunk_size })
+        let reranker = named(spec.reranker);
+        Ok(BaseModels { embedding, reranker, top_k: spec.top_k, chunk_bytes: spec.chunk_size, of })
     }
 
     /// The chunks that fit a question best. A search sees the base before a change or after it.
@@ -73,17 +83,32 @@ impl Bases {
             }
             vector => vector.map(|asked| asked.numbers.to_vec()),
         };
-        let loaded = self.loaded(&object, &spec).await?;
+        let loaded = self.loaded_lately(&object, &spec).await?;
         let name = object.key.name.to_string();
         let top = usize::try_from(top).unwrap_or(usize::MAX);
         let readable = Readable::new(&loaded.readers, caller);
         self.off(move || found(name, &loaded, (&query, vector, top), &readable)).await?
     }
 
-    /// A base as it is searched.
+    /// A base as it is searched. While its vectors are made, each few of them are a revision: for these it is not loaded anew each time.
+    async fn loaded_lately(&self, object: &Object, spec: &BaseSpec) -> Result<SharedLoaded, Error> {
+        let now = self.desk.env.clock.monotonic();
+        let is_good = |loaded: &SharedLoaded| now < loaded.at + LAG_MAX && loaded.stands_for(spec);
+        match self.cache.loaded(&object.key, object.uid).filter(is_good) {
+            Some(loaded) => Ok(loaded),
+            None => self.loaded(object, spec).await,
+        }
+    }
+
+    /// A base as it is.
     pub(crate) async fn loaded(&self, object: &Object, spec: &BaseSpec) -> Result<SharedLoaded, Error> {
         let cell = self.cache.cell(&object.key, (object.uid, object.revision));
-        let loaded = cell.get_or_try_init(|| self.load(spec.clone())).await?.clone();
+        let load = || async {
+            // Several revisions at a time would take the memory of several bases.
+            let _turn = self.loads.take(&object.key).await;
+            self.load(spec.clone()).await
+        };
+        let loaded = cell.get_or_try_init(load).await?.clone();
         if loaded.unreadable.is_empty() && loaded.lost_vectors.is_empty() {
             self.cache.make_room();
         } else {
@@ -104,7 +129,8 @@ impl Bases {
             }
         }
         let table = self.table(&spec).await?;
-        self.off(move || SharedLoaded::new(Loaded::new(&spec, segments, &table, lost))).await
+        let at = self.desk.env.clock.monotonic();
+        self.off(move || SharedLoaded::new(Loaded { at, ..Loaded::new(&spec, segments, &table, lost) })).await
     }
 }
 
