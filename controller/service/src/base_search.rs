@@ -35,7 +35,7 @@ impl Service {
             None => None,
         };
         let vector = asked.as_ref().map(|asked| VectorQuestion { model: &asked.model, numbers: &asked.numbers });
-        let Some(model) = models.reranker.filter(|_| !query.unranked) else {
+        let Some(model) = models.reranker.as_ref().filter(|_| !query.unranked) else {
             return self.bases().search(caller, name, query, vector, consistency).await;
         };
         let wanted = query.top_k.unwrap_or(models.top_k);
@@ -48,10 +48,19 @@ impl Service {
         if !found.hits.is_empty() {
             let keys = found.hits.iter().map(|hit| chunk_key(&hit.text)).collect();
             let chunks = Chunks { base: name.to_owned(), keys };
-            let ask = RankAsk { model: &model, query: &query.query, chunks, priority: ASKED };
-            let scores = self.rank(caller, ask).await?;
+            let ask = RankAsk { model, query: &query.query, chunks, priority: ASKED };
             let most = usize::try_from(wanted).unwrap_or(usize::MAX);
-            found.hits = ranked(found.hits, &scores, most, query.explain);
+            match self.rank(caller, ask).await {
+                Ok(scores) => found.hits = ranked(found.hits, &scores, most, query.explain),
+                Err(error) => {
+                    let now = self.bases().models(caller, name, Consistency::Linearizable).await?;
+                    if now.of == models.of {
+                        return Err(error);
+                    }
+                    // A part that was found may be gone since. What was found answers all the same.
+                    found.hits.truncate(most);
+                }
+            }
         }
         Ok(found)
     }
