@@ -1,6 +1,8 @@
 //! The leader makes vectors of the chunks of document bases that have none, by jobs of the cluster's own agent. What is stored decides what is
-//! left to do, and a job is known by the texts that it is about: another leader goes on where this one stopped, and no finished call of a
-//! model is made twice.
+//! left to do, and a job is known by the texts that it is about: another leader goes on where this one stopped, and finds the answers that are not
+//! kept yet.
+
+mod batches;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,12 +14,14 @@ use atlas_desk::on_behalf;
 use atlas_env::chain;
 use atlas_model::Purpose;
 use atlas_raft::Leadership;
-use atlas_types::{Event, EventRecord, EventSeq, ObjectKey, ObjectKind};
+use atlas_types::{Event, EventRecord, EventSeq, JobId, ObjectKey, ObjectKind};
 use futures::stream::FuturesUnordered;
-use futures::{StreamExt, future, stream};
+use futures::{StreamExt, future};
 use tokio::sync::broadcast::error::RecvError;
 
-use crate::document_models::{Chunks, EmbedAsk, Embedded, find_model};
+use batches::{Batches, RefusedTexts};
+
+use crate::document_models::{Chunks, EmbedAsk, Embedded, Unanswered, find_model};
 use crate::needs::UNASKED;
 use crate::service::Shared;
 use crate::{Caller, Error, Service};
@@ -25,9 +29,6 @@ use crate::{Caller, Error, Service};
 /// Most bases at the same time, and most jobs of one.
 const BASES_MAX: usize = 4;
 const JOBS_MAX: usize = 4;
-/// Most texts of one job, and most bytes of them.
-const TEXTS_MAX: usize = 256;
-const TEXT_BYTES_MAX: usize = 512 << 10;
 /// How long one job may take: it may have to wait for a worker.
 const JOB_WAIT: Duration = Duration::from_secs(600);
 /// Vectors are kept when there are so many bytes of them, or after this time.
@@ -37,7 +38,7 @@ const KEEP_EVERY: Duration = Duration::from_secs(2);
 const AGAIN: (Duration, Duration) = (Duration::from_secs(5), Duration::from_secs(300));
 
 /// What one leader knows of a base.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Default)]
 struct Known {
     /// The object and its revision when it was last looked at; none if it has to be looked at.
     seen: Option<(EventSeq, EventSeq)>,
@@ -45,6 +46,7 @@ struct Known {
     failures: u32,
     /// When it is tried again after a failure.
     again_at: Option<Duration>,
+    refused: RefusedTexts,
 }
 
 impl Known {
@@ -93,7 +95,7 @@ async fn lead(service: &Service) {
         for (key, version) in due(&service.shared, &mut known, running.len()) {
             let base = known.entry(key.clone()).or_default();
             (base.seen, base.running) = (Some(version), true);
-            running.push(one(service, key));
+            running.push(one(service, key, std::mem::take(&mut base.refused)));
         }
         let now = clock.monotonic();
         let next = known.values().filter(|base| !base.running).filter_map(|base| base.again_at).min();
@@ -105,7 +107,8 @@ async fn lead(service: &Service) {
         };
         tokio::select! {
             biased;
-            Some(Ended { key, failed, version }) = running.next() => if let Some(base) = known.get_mut(&key) {
+            Some(Ended { key, failed, version, refused }) = running.next() => if let Some(base) = known.get_mut(&key) {
+                base.refused = refused;
                 base.ended(failed, version, clock.monotonic());
             },
             batch = batches.recv() => if matches!(batch, Err(RecvError::Closed)) {
@@ -129,7 +132,7 @@ fn due(
     let Ok(kind) = ObjectKind::new("base") else { return Vec::new() };
     let (state, now) = (shared.handle.applied(), shared.env.clock.monotonic());
     known.retain(|key, base| base.running || state.object(key).is_some());
-    let is_due = |key: &ObjectKey, version| known.get(key).copied().unwrap_or_default().is_due(version, now);
+    let is_due = |key: &ObjectKey, version| known.get(key).is_none_or(|base| base.is_due(version, now));
     let bases = state.objects_of_kind(&kind).map(|object| (object.key.clone(), (object.uid, object.revision)));
     bases.filter(|(key, version)| is_due(key, *version)).take(BASES_MAX.saturating_sub(running)).collect()
 }
@@ -140,6 +143,7 @@ struct Ended {
     failed: bool,
     /// The object and its revision, if nothing but what the look wrote has changed.
     version: Option<(EventSeq, EventSeq)>,
+    refused: RefusedTexts,
 }
 
 /// Why a base has not all vectors.
@@ -156,20 +160,20 @@ impl From<Error> for Stopped {
 }
 
 /// Makes the vectors of one base.
-async fn one(service: &Service, key: ObjectKey) -> Ended {
+async fn one(service: &Service, key: ObjectKey, mut refused: RefusedTexts) -> Ended {
     let caller = on_behalf::cluster_in(key.namespace.clone());
-    let Err(Stopped { error, missing }) = all(service, &caller, key.name.as_str()).await else {
-        return Ended { key, failed: false, version: None };
+    let Err(Stopped { error, missing }) = all(service, &caller, key.name.as_str(), &mut refused).await else {
+        return Ended { key, failed: false, version: None, refused };
     };
     tracing::debug!(error = &error as &dyn std::error::Error, base = %key.name, "could not make vectors of a document base");
     // A base that was deleted has nothing left to do.
     let object = service.shared.handle.applied().object(&key).cloned();
     let version = object.as_ref().filter(|object| missing.is_some_and(|missing| missing.is_of(object)));
     let version = version.map(|object| (object.uid, object.revision));
-    Ended { key, failed: object.is_some(), version }
+    Ended { key, failed: object.is_some(), version, refused }
 }
 
-async fn all(service: &Service, caller: &Caller, name: &str) -> Result<(), Stopped> {
+async fn all(service: &Service, caller: &Caller, name: &str, refused: &mut RefusedTexts) -> Result<(), Stopped> {
     let mut before = String::new();
     loop {
         let Some(missing) = service.bases().missing_vectors(caller, name).await? else { return Ok(()) };
@@ -181,7 +185,7 @@ async fn all(service: &Service, caller: &Caller, name: &str) -> Result<(), Stopp
             return Ok(());
         }
         before.clone_from(&missing.of);
-        if let Err(error) = made(service, caller, name, &missing).await {
+        if let Err(error) = made(service, caller, (name, &missing), refused).await {
             let Some(now) = service.bases().missing_vectors(caller, name).await? else { return Ok(()) };
             if now.of != missing.of {
                 // A chunk may be gone that a job was about.
@@ -195,48 +199,100 @@ async fn all(service: &Service, caller: &Caller, name: &str) -> Result<(), Stopp
     }
 }
 
-/// Makes and keeps vectors of all texts that have none.
-async fn made(service: &Service, caller: &Caller, name: &str, missing: &VectorGap) -> Result<(), Error> {
+/// Makes and keeps vectors of all texts that have none, except those that the model has refused lately.
+async fn made(
+    service: &Service,
+    caller: &Caller,
+    (name, missing): (&str, &VectorGap),
+    refused: &mut RefusedTexts,
+) -> Result<(), Error> {
     let clock = &service.shared.env.clock;
     let state = service.shared.current().await?;
     let model = find_model(&state, caller, &missing.embedding, Purpose::Embedding)?;
     let model = (model.uid, model.revision);
-    let asked = batches(missing).into_iter().map(|places| ask(service, caller, (name, missing, model), places));
-    let mut asked = stream::iter(asked).buffered(JOBS_MAX);
-    let (mut left, mut kept_at) = (missing.len(), clock.monotonic());
-    let mut new = NewVectors::default();
-    while let Some(answer) = asked.next().await {
-        let failed = match answer {
-            Ok((places, embedded)) => {
-                left = left.saturating_sub(places.len());
-                join(&mut new, places, embedded).err()
-            }
-            Err(error) => Some(error),
-        };
-        let bytes = new.vectors.as_ref().map_or(0, |vectors| vectors.len() * vectors.dimension());
-        if failed.is_some() || bytes >= KEEP_BYTES || clock.monotonic() >= kept_at + KEEP_EVERY {
-            keep(service, caller, name, (missing, left), &mut new).await?;
-            kept_at = clock.monotonic();
+    missing.check_room(missing.dimension)?;
+    let is_skipped = refused.begin(model, clock.monotonic());
+    let is_skipped =
+        |place: usize| is_skipped && missing.chunk_key(place).is_some_and(|key| refused.texts.contains(&key));
+    let mut batches = Batches::new(missing, is_skipped);
+    let mut running = FuturesUnordered::new();
+    let mut kept = Keeping::new(service, caller, (name, missing));
+    loop {
+        while running.len() < JOBS_MAX
+            && let Some(places) = batches.pop()
+        {
+            running.push(async move {
+                let answer = ask(service, caller, (name, missing, model), &places).await;
+                (answer, places)
+            });
         }
-        if let Some(error) = failed {
-            return Err(error);
+        match running.next().await {
+            None => break,
+            Some((Ok(embedded), places)) => {
+                batches.succeeded();
+                for key in places.iter().filter_map(|place| missing.chunk_key(*place)) {
+                    refused.texts.remove(&key);
+                }
+                kept.add(places, embedded).await?;
+            }
+            Some((Err(Unanswered::Failed(error)), places)) => batches.failed(places, error),
+            Some((Err(Unanswered::Error(error)), _)) => batches.stop(error),
         }
     }
-    keep(service, caller, name, (missing, left), &mut new).await
+    kept.keep().await?;
+    refused.end(missing, batches, clock.monotonic())
 }
 
-async fn keep(
-    service: &Service,
-    caller: &Caller,
-    name: &str,
-    (missing, left): (&VectorGap, usize),
-    new: &mut NewVectors,
-) -> Result<(), Error> {
-    if new.vectors.is_none() {
-        return Ok(());
+/// Keeps vectors as they come, and erases them in the jobs that made them: who may read jobs need not be one who may read the documents.
+struct Keeping<'a> {
+    service: &'a Service,
+    caller: &'a Caller,
+    name: &'a str,
+    missing: &'a VectorGap,
+    new: NewVectors,
+    jobs: Vec<JobId>,
+    left: usize,
+    kept_at: Duration,
+}
+
+impl<'a> Keeping<'a> {
+    fn new(service: &'a Service, caller: &'a Caller, (name, missing): (&'a str, &'a VectorGap)) -> Self {
+        let (left, kept_at) = (missing.len(), service.shared.env.clock.monotonic());
+        Self { service, caller, name, missing, new: NewVectors::default(), jobs: Vec::new(), left, kept_at }
     }
-    let new = NewVectors { left, ..std::mem::take(new) };
-    service.bases().add_vectors(caller, name, missing, &new).await
+
+    /// Adds the answer of a job, and keeps it with those before if there are many, or after a while.
+    async fn add(&mut self, places: Vec<usize>, embedded: Embedded) -> Result<(), Error> {
+        let dimension = embedded.vectors.dimension();
+        self.missing.check_room(dimension)?;
+        let (count, job) = (places.len(), embedded.job);
+        if let Err(error) = join(&mut self.new, places, embedded) {
+            self.keep().await?;
+            return Err(error);
+        }
+        self.left = self.left.saturating_sub(count);
+        self.jobs.push(job);
+        let bytes = self.new.vectors.as_ref().map_or(0, |vectors| vectors.len() * dimension);
+        if bytes >= KEEP_BYTES || self.service.shared.env.clock.monotonic() >= self.kept_at + KEEP_EVERY {
+            self.keep().await?;
+        }
+        Ok(())
+    }
+
+    async fn keep(&mut self) -> Result<(), Error> {
+        if self.new.vectors.is_none() {
+            return Ok(());
+        }
+        let new = NewVectors { left: self.left, ..std::mem::take(&mut self.new) };
+        self.service.bases().add_vectors(self.caller, self.name, self.missing, &new).await?;
+        self.kept_at = self.service.shared.env.clock.monotonic();
+        for job in self.jobs.drain(..) {
+            if let Err(error) = self.service.shared.jobs.erase_job(self.caller, job).await {
+                tracing::debug!(error = &error as &dyn std::error::Error, %job, "could not erase the vectors in a job");
+            }
+        }
+        Ok(())
+    }
 }
 
 /// Adds the answer of a job to those that are not kept yet.
@@ -260,8 +316,8 @@ async fn ask(
     service: &Service,
     caller: &Caller,
     (name, missing, (model, revision)): (&str, &VectorGap, (EventSeq, EventSeq)),
-    places: Vec<usize>,
-) -> Result<(Vec<usize>, Embedded), Error> {
+    places: &[usize],
+) -> Result<Embedded, Unanswered> {
     let keys: Vec<String> = places.iter().filter_map(|place| missing.chunk_key(*place)).collect();
     let model = (&missing.embedding, model.0, revision.0);
     let told = serde_json::json!([missing.uid.0, model, missing.model, missing.anew_at, keys]).to_string();
@@ -272,28 +328,7 @@ async fn ask(
         wait: JOB_WAIT,
         request_id: Some(format!("vectors-{}", digest_of(told.as_bytes()).hex())),
     };
-    Ok((places, service.embed(caller, ask).await?))
-}
-
-/// The places of texts in jobs, in order.
-fn batches(missing: &VectorGap) -> Vec<Vec<usize>> {
-    let sizes = (0..missing.len()).map(|place| missing.text(place).map_or(0, str::len));
-    cut(sizes)
-}
-
-fn cut(sizes: impl Iterator<Item = usize>) -> Vec<Vec<usize>> {
-    let (mut batches, mut bytes) = (Vec::<Vec<usize>>::new(), 0);
-    for (place, size) in sizes.enumerate() {
-        match batches.last_mut().filter(|batch| batch.len() < TEXTS_MAX && bytes + size <= TEXT_BYTES_MAX) {
-            Some(batch) => batch.push(place),
-            None => {
-                batches.push(vec![place]);
-                bytes = 0;
-            }
-        }
-        bytes += size;
-    }
-    batches
+    service.embed(caller, ask).await
 }
 
 /// What an object says about a failure.
@@ -304,15 +339,6 @@ fn told(error: &Error) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn texts_are_cut_into_jobs() {
-        let count = |sizes: Vec<usize>| cut(sizes.into_iter()).iter().map(Vec::len).collect::<Vec<_>>();
-        assert_eq!(count(vec![1; 2 * TEXTS_MAX + 1]), [TEXTS_MAX, TEXTS_MAX, 1]);
-        assert_eq!(count(vec![TEXT_BYTES_MAX / 2; 3]), [2, 1]);
-        assert_eq!(count(vec![2 * TEXT_BYTES_MAX, 1]), [1, 1]);
-        assert!(count(Vec::new()).is_empty());
-    }
 
     #[test]
     fn a_base_is_looked_at_when_it_changes_and_after_failures() {

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use atlas_api::catalogue;
+use atlas_api::catalogue::{self, Entry};
 use atlas_artifacts::digest_of;
 use atlas_desk::on_behalf;
 use atlas_jobs::relations;
@@ -12,7 +12,7 @@ use atlas_model::{DOCUMENTS_TEXTS_MAX, ModelSpec, Purpose};
 use atlas_records::{Shown, View};
 use atlas_retrieval::Vectors;
 use atlas_state::State;
-use atlas_types::{JobId, JobStatus, Object, ObjectKey, ObjectKind, ObjectName, RequestId};
+use atlas_types::{ERASED_LABEL, JobId, JobStatus, Object, ObjectKey, ObjectKind, ObjectName, RequestId};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde::Deserialize;
@@ -29,6 +29,10 @@ pub(crate) const TEXTS_MAX: usize = DOCUMENTS_TEXTS_MAX;
 const QUESTION_BYTES_MAX: usize = 64 << 10;
 /// Longest wait for the vector of a question, and for scores: somebody waits for the answer.
 pub(crate) const ASK_WAIT: Duration = Duration::from_secs(30);
+/// How many times as long as for a worker it is waited for a job that runs and that nobody waits for.
+const ROUNDS: usize = 3;
+/// Failures that have nothing to do with a text.
+const OF_NO_TEXT: [Entry; 3] = [catalogue::NO_MODEL, catalogue::BUDGET_SPENT, catalogue::NO_LOGIN];
 /// How many jobs one idempotency key stands for, at most: the next one is made when the last one failed. After that, jobs have no key.
 const KEYS_MAX: usize = 8;
 
@@ -48,7 +52,7 @@ pub(crate) struct EmbedAsk {
     pub(crate) chunks: Chunks,
     /// The priority of the job.
     pub(crate) priority: i64,
-    /// How long the answer is waited for. After that the job is cancelled.
+    /// How long it is waited for. A job that no worker has taken by then is cancelled; one that runs has a while longer.
     pub(crate) wait: Duration,
     /// An idempotency key: a repeat finds the job, unless that failed.
     pub(crate) request_id: Option<String>,
@@ -57,6 +61,8 @@ pub(crate) struct EmbedAsk {
 /// The vectors of texts.
 #[derive(Debug, Clone)]
 pub(crate) struct Embedded {
+    /// The job that made them.
+    pub(crate) job: JobId,
     /// What tells the model apart from those whose vectors do not fit to these.
     pub(crate) model: String,
     /// A row for each text, in their order.
@@ -82,6 +88,29 @@ pub(crate) struct RankAsk<'a> {
     pub(crate) priority: i64,
 }
 
+/// Why there is no answer.
+#[derive(Debug)]
+pub(crate) enum Unanswered {
+    /// The job failed, perhaps because of a text.
+    Failed(Error),
+    /// Nothing is known of the texts.
+    Error(Error),
+}
+
+impl From<Error> for Unanswered {
+    fn from(error: Error) -> Self {
+        Self::Error(error)
+    }
+}
+
+impl From<Unanswered> for Error {
+    fn from(unanswered: Unanswered) -> Self {
+        match unanswered {
+            Unanswered::Failed(error) | Unanswered::Error(error) => error,
+        }
+    }
+}
+
 /// A job to be done.
 struct Work<'a> {
     input: Value,
@@ -89,6 +118,8 @@ struct Work<'a> {
     is_search: bool,
     priority: i64,
     wait: Duration,
+    /// How many times longer it is waited for while a worker has it.
+    rounds: usize,
     request_id: Option<&'a str>,
 }
 
@@ -115,14 +146,14 @@ struct Scores {
 
 impl Service {
     /// Embeds chunks by a job of the caller. Whether the caller may ask is decided before.
-    pub(crate) async fn embed(&self, caller: &Caller, ask: EmbedAsk) -> Result<Embedded, Error> {
+    pub(crate) async fn embed(&self, caller: &Caller, ask: EmbedAsk) -> Result<Embedded, Unanswered> {
         let EmbedAsk { model, chunks, priority, wait, request_id } = ask;
         let Chunks { base, keys } = check_chunks(chunks)?;
         let state = self.shared.current().await?;
         find_model(&state, caller, &model, Purpose::Embedding)?;
         let count = keys.len();
         let input = json!({"model": model, "purpose": "document", "base": base, "chunks": keys});
-        let work = Work { input, is_search: false, priority, wait, request_id: request_id.as_deref() };
+        let work = Work { input, is_search: false, priority, wait, rounds: ROUNDS, request_id: request_id.as_deref() };
         let shown = self.documents_job(caller, &state, work).await?;
         let job = shown.job().id;
         let read = self.shared.env.spawn_blocking("read-vectors", move || {
@@ -130,7 +161,7 @@ impl Service {
             Ok::<_, String>((model, rows(dimension, &vectors, count)?))
         });
         let (model, vectors) = read.join().await.map_err(|_| Error::Internal)?.map_err(|why| unusable(job, &why))?;
-        Ok(Embedded { model, vectors: Arc::new(vectors) })
+        Ok(Embedded { job, model, vectors: Arc::new(vectors) })
     }
 
     /// Embeds a question by a job of the caller, unless it was asked a while ago.
@@ -148,8 +179,8 @@ impl Service {
             return Ok(vector);
         }
         let input = json!({"model": model, "purpose": "question", "texts": [text]});
-        let work = Work { input, is_search: false, priority, wait: ASK_WAIT, request_id: None };
-        let shown = self.documents_job(caller, &state, work).await?;
+        let work = Work { input, is_search: false, priority, wait: ASK_WAIT, rounds: 0, request_id: None };
+        let shown = self.documents_job(caller, &state, work).await.map_err(Error::from)?;
         let vector = row(&shown).map_err(|why| unusable(shown.job().id, &why))?;
         let vector = Arc::new(vector);
         self.shared.questions.keep(question, vector.clone());
@@ -165,13 +196,13 @@ impl Service {
         find_model(&state, caller, model, Purpose::Reranker)?;
         let count = keys.len();
         let input = json!({"model": model, "purpose": "rank", "base": base, "chunks": keys, "query": query});
-        let work = Work { input, is_search: true, priority, wait: ASK_WAIT, request_id: None };
-        let shown = self.documents_job(caller, &state, work).await?;
+        let work = Work { input, is_search: true, priority, wait: ASK_WAIT, rounds: 0, request_id: None };
+        let shown = self.documents_job(caller, &state, work).await.map_err(Error::from)?;
         scores(&shown, count).map_err(|why| unusable(shown.job().id, &why))
     }
 
     /// Does work by a job, and returns the job once it is completed.
-    async fn documents_job(&self, caller: &Caller, state: &State, work: Work<'_>) -> Result<Shown, Error> {
+    async fn documents_job(&self, caller: &Caller, state: &State, work: Work<'_>) -> Result<Shown, Unanswered> {
         let own = probes::documents()?;
         let caller = caller.clone().with_request_id(None);
         match own.standing(state, &caller.namespace) {
@@ -182,7 +213,7 @@ impl Service {
             }
             Standing::Foreign => {
                 self.shared.needs.is_foreign(&caller.namespace, own);
-                return Err(Error::VersionTaken(own.foreign()));
+                return Err(Error::VersionTaken(own.foreign()).into());
             }
         }
         for number in 0..=KEYS_MAX {
@@ -190,7 +221,7 @@ impl Service {
                 return Ok(ended);
             }
         }
-        Err(Error::Internal)
+        Err(Error::Internal.into())
     }
 
     /// Does work by the job of the `number`th key. None if that is a job of an earlier request, and cannot be used.
@@ -200,37 +231,48 @@ impl Service {
         own: &'static OwnAgent,
         work: &Work<'_>,
         number: usize,
-    ) -> Result<Option<Shown>, Error> {
-        let Work { input, is_search, priority, wait, request_id } = work;
+    ) -> Result<Option<Shown>, Unanswered> {
+        let Work { input, is_search, priority, wait, rounds, request_id } = work;
         let key = request_id.filter(|_| number < KEYS_MAX).map(|key| match number {
             0 => RequestId::new(key),
             _ => RequestId::new(&format!("{key}.{number}")),
         });
         let has_key = key.is_some();
-        let submission = Submission { request_id: key.transpose()?, ..own.submission(input, *priority) };
+        let submission =
+            Submission { request_id: key.transpose().map_err(Error::from)?, ..own.submission(input, *priority) };
         let submission = if *is_search { relations::for_search(submission) } else { submission };
         let submitted = match self.submit_to_wait(caller, submission).await {
             Err(Error::RequestConflict) if has_key => return Ok(None),
             submitted => submitted?,
         };
         let (id, is_earlier) = (submitted.id, submitted.is_earlier());
-        let shown = match self.wait_for(caller, submitted, View::Full, *wait).await {
+        let mut shown = match self.wait_for(caller, submitted, View::Full, *wait).await {
             // It ended so long ago that it was deleted.
             Err(Error::UnknownJob) if is_earlier => return Ok(None),
             shown => shown?,
         };
+        for _ in 0..*rounds {
+            if shown.job().status.is_terminal() || shown.job().lease.is_none() {
+                break;
+            }
+            // What it has paid for would be lost.
+            shown = self.wait(caller, id, View::Full, *wait).await?;
+        }
         let job = shown.job();
         match job.status {
+            // Its vectors were kept, and erased in the job since.
+            JobStatus::Completed if is_earlier && job.labels.contains_key(ERASED_LABEL) => Ok(None),
             JobStatus::Completed if own.runs(job) => Ok(Some(shown)),
             _ if is_earlier && (job.status.is_terminal() || !own.runs(job)) => Ok(None),
-            status if status.is_terminal() => Err(failed(&shown)),
+            JobStatus::Failed => Err(failed(&shown)),
+            status if status.is_terminal() => Err(Unanswered::Error(failed(&shown).into())),
             _ => {
                 if let Err(error) = self.shared.jobs.cancel_for(caller, id, true).await {
                     tracing::debug!(error = &error as &dyn std::error::Error, job = %id, "could not cancel a job for documents");
                 }
                 let why = shown.waiting_for().map(|why| format!(": {why}")).unwrap_or_default();
                 let why = format!("no worker has answered within {} s{why} ({id})", wait.as_secs());
-                Err(Error::ModelFailed { entry: catalogue::MODEL_CALL, why })
+                Err(Error::ModelFailed { entry: catalogue::MODEL_CALL, why }.into())
             }
         }
     }
@@ -319,13 +361,18 @@ fn unusable(job: JobId, why: &str) -> Error {
 }
 
 /// A job that has failed, or that somebody cancelled.
-fn failed(shown: &Shown) -> Error {
+fn failed(shown: &Shown) -> Unanswered {
     let job = shown.job();
     let code = shown.error_code().unwrap_or_default();
     let entry = catalogue::ENTRIES.iter().find(|entry| entry.code == code).copied();
     let why = job.failure.as_ref().map(|failure| failure.error.to_string());
     let why = why.unwrap_or_else(|| format!("the job that calls the model is {}", job.status.as_str()));
-    Error::ModelFailed { entry: entry.unwrap_or(catalogue::MODEL_CALL), why: format!("{why} ({})", job.id) }
+    let entry = entry.unwrap_or(catalogue::MODEL_CALL);
+    let error = Error::ModelFailed { entry, why: format!("{why} ({})", job.id) };
+    match OF_NO_TEXT.iter().any(|other| other.code == entry.code) {
+        true => Unanswered::Error(error),
+        false => Unanswered::Failed(error),
+    }
 }
 
 #[cfg(test)]

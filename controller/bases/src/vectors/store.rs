@@ -28,6 +28,7 @@ const DEAD_ROWS_LEFT: u64 = 1_024;
 
 /// A base whose chunks have no vectors, or not all of them.
 pub struct VectorGap {
+    name: String,
     loaded: SharedLoaded,
     /// The chunks without a vector, each text once.
     chunks: Vec<u32>,
@@ -39,6 +40,8 @@ pub struct VectorGap {
     pub model: String,
     /// The revision of the base from which on all vectors were to be made anew; 0 if nobody asked for that.
     pub anew_at: u64,
+    /// Numbers of a vector; 0 if there are none.
+    pub dimension: usize,
     /// Which documents and settings it is about.
     pub of: String,
 }
@@ -81,6 +84,20 @@ impl VectorGap {
         Some(&self.loaded.index.chunk(*self.chunks.get(place)?)?.text)
     }
 
+    /// The source of the document of a text without a vector.
+    pub fn source(&self, place: usize) -> Option<&str> {
+        self.loaded.row(*self.chunks.get(place)?).map(|(_, row)| &*row.source)
+    }
+
+    /// Refuses vectors of a length for which the base has no room: they would be paid for and thrown away.
+    pub fn check_room(&self, dimension: usize) -> Result<(), Error> {
+        let rows = (self.loaded.has_vector.len() + self.chunks.len()) as u64;
+        match rows.saturating_mul((dimension + ROW_BYTES) as u64) > VECTOR_BYTES_MAX {
+            true => Err(full(&self.name)),
+            false => Ok(()),
+        }
+    }
+
     /// What a text without a vector is known by.
     pub fn chunk_key(&self, place: usize) -> Option<String> {
         self.key(place).as_ref().map(shown)
@@ -105,10 +122,12 @@ impl Bases {
         }
         let loaded = self.loaded(&object, &spec).await?;
         let (of, embedding) = (version(&spec), spec.embedding.clone());
-        let BaseVectors { model, anew_at, .. } = spec.vectors.unwrap_or_default();
+        let BaseVectors { model, anew_at, dimension, segments, .. } = spec.vectors.unwrap_or_default();
+        let dimension = if segments.is_empty() { 0 } else { usize::try_from(dimension).unwrap_or(usize::MAX) };
+        let name = name.to_owned();
         let kept = loaded.clone();
         let chunks = self.off(move || missing(&kept)).await?;
-        Ok(Some(VectorGap { loaded, chunks, uid: object.uid, embedding, model, anew_at, of }))
+        Ok(Some(VectorGap { name, loaded, chunks, uid: object.uid, embedding, model, anew_at, dimension, of }))
     }
 
     /// Keeps vectors, and says in the object how far it is. Fails if the base has vectors of another model.
@@ -145,15 +164,17 @@ impl Bases {
                     self.append_vectors(&mut vectors, keys, rows).await?;
                 }
             }
-            if vectors.segments.iter().map(|segment| segment.bytes).sum::<u64>() > VECTOR_BYTES_MAX {
-                return Err(Error::BaseFull(format!(
-                    "the base \"{name}\" would have more than {VECTOR_BYTES_MAX} bytes of vectors; use another base for some of the documents"
-                )));
-            }
             let rows: u64 = vectors.segments.iter().map(|segment| segment.rows).sum();
+            let is_full = |vectors: &BaseVectors| {
+                vectors.segments.iter().map(|segment| segment.bytes).sum::<u64>() > VECTOR_BYTES_MAX
+            };
             let is_current = version(&spec) == missing.of;
-            if is_current && rows > 2 * missing.loaded.owners.len() as u64 + DEAD_ROWS_LEFT {
+            let has_dead_rows = rows > 2 * missing.loaded.owners.len() as u64 + DEAD_ROWS_LEFT;
+            if is_current && (has_dead_rows || is_full(&vectors)) {
                 self.compact_vectors(&mut vectors, &missing.loaded).await?;
+            }
+            if is_full(&vectors) {
+                return Err(full(name));
             }
             // A failure counts until something has succeeded: a base that is tried in vain is not written again and again.
             let is_tried_again = new.is_nothing() && vectors.of == missing.of;
@@ -291,6 +312,12 @@ fn living(keys: &[Key], rows: &Arc<Vectors>, base: &SharedLoaded) -> (Vec<Key>, 
     let places = keys.iter().enumerate().filter(|(row, key)| live.contains(key) && kept.push_row_of(rows, *row));
     let keys = places.map(|(_, key)| *key).collect();
     (keys, Arc::new(kept))
+}
+
+fn full(name: &str) -> Error {
+    Error::BaseFull(format!(
+        "the base \"{name}\" would have more than {VECTOR_BYTES_MAX} bytes of vectors; use another base for some of the documents"
+    ))
 }
 
 /// Refuses vectors that do not fit those that are there.

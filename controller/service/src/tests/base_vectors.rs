@@ -3,11 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use atlas_api::types::{self, BaseChange, BaseDraft, BaseRebuild, DocumentDraft};
-use atlas_bases::NewVectors;
+use atlas_api::types::{self, BaseChange, BaseDraft, BaseRebuild, DocumentDraft, DocumentQuery};
+use atlas_bases::{NewVectors, chunk_key};
 use atlas_desk::on_behalf;
 use atlas_objects::BaseSpec;
-use atlas_types::{Expect, Object, ObjectKind};
+use atlas_types::{ERASED_LABEL, Expect, Object, ObjectKind};
 use serde_json::{Value, json};
 
 use super::document_models::answered;
@@ -28,6 +28,10 @@ fn answered_anew(input: &Value) -> Result<Value, (&'static str, &'static str)> {
     })
 }
 
+fn text_of(source: &str) -> String {
+    format!("The text of {source}.")
+}
+
 impl Node {
     /// A base whose model makes vectors.
     async fn has_vectors(net: &Arc<Net>) -> Self {
@@ -42,7 +46,7 @@ impl Node {
     async fn gets(&self, sources: &[&str]) {
         let draft = |source: &&str| DocumentDraft {
             source: (*source).to_owned(),
-            text: format!("The text of {source}."),
+            text: text_of(source),
             ..DocumentDraft::default()
         };
         let drafts = sources.iter().map(draft).collect();
@@ -67,6 +71,96 @@ impl Node {
     fn made_by(&self) -> String {
         BaseSpec::read(&self.base().spec).expect("a spec").vectors.expect("vectors").model
     }
+}
+
+/// A model that accepts all texts but one.
+fn choosy(input: &Value) -> Result<Value, (&'static str, &'static str)> {
+    let refused = chunk_key(&text_of("b.md"));
+    let has_refused = input["chunks"].as_array().is_some_and(|keys| keys.iter().any(|key| *key == refused.as_str()));
+    if has_refused { Err(("E3201", "the text is too long")) } else { answered(input) }
+}
+
+fn no_key(_: &Value) -> Result<Value, (&'static str, &'static str)> {
+    Err(("E3202", "the key is missing"))
+}
+
+#[tokio::test]
+async fn a_text_that_the_model_refuses_costs_no_other_its_vector() {
+    let net = Net::new(1);
+    let node = Node::has_vectors(&net).await;
+    node.gets(&["c.md", "d.md", "e.md"]).await;
+    node.answers(choosy, async {
+        node.is("failed").await;
+        let vectors = node.vectors().await;
+        assert_eq!((vectors.chunks, vectors.missing), (5, 1), "{vectors:?}");
+        let error = vectors.error.unwrap_or_default();
+        assert!(error.contains("the model refuses 1 texts, such as a text of \"b.md\": "), "{error}");
+        assert!(error.contains("the text is too long"), "{error}");
+        // It is left alone, and what comes is asked about.
+        let before = node.jobs().len();
+        node.gets(&["f.md"]).await;
+        until("the new text has a vector", async || node.vectors().await.chunks == 6).await;
+        node.is("failed").await;
+        until("the new text has a vector", async || node.vectors().await.missing == 1).await;
+        assert_eq!(node.jobs().len(), before + 1);
+    })
+    .await;
+    // Another revision of the model may accept it.
+    node.model("embedding", "embedding").await;
+    node.gets(&["g.md"]).await;
+    node.answers(answered, node.is("ready")).await;
+}
+
+#[tokio::test]
+async fn a_model_that_cannot_be_called_is_not_asked_about_each_text() {
+    let net = Net::new(1);
+    let node = Node::has_vectors(&net).await;
+    node.answers(no_key, node.is("failed")).await;
+    assert_eq!(node.jobs().len(), 1);
+}
+
+#[tokio::test]
+async fn vectors_are_erased_in_the_jobs_that_made_them() {
+    let net = Net::new(1);
+    let node = Node::has_vectors(&net).await;
+    node.answers(answered, node.is("ready")).await;
+    let is_erased = || node.jobs().iter().all(|job| job.labels.contains_key(ERASED_LABEL));
+    until("erased", async || is_erased()).await;
+    // What comes back whose vector was dropped is asked about again.
+    let rebuild = BaseRebuild::default();
+    let bases = node.service.bases();
+    bases.remove(&caller(), NAME, "*.md").await.expect("removed");
+    bases.rebuild(&caller(), NAME, &rebuild).await.expect("rebuilt");
+    node.is("ready").await;
+    node.gets(&["a.md", "b.md"]).await;
+    node.answers(answered, node.is("ready")).await;
+    assert_eq!((node.vectors().await.missing, node.jobs().len()), (0, 2));
+}
+
+#[tokio::test]
+async fn a_base_that_changes_while_it_is_searched_is_found_unranked() {
+    let net = Net::new(1);
+    let node = Node::has_models(&net).await;
+    let draft = BaseDraft { name: NAME.to_owned(), reranker: Some("reranker".to_owned()), ..BaseDraft::default() };
+    node.service.bases().create(&caller(), draft).await.expect("made");
+    node.gets(&["a.md", "b.md"]).await;
+    let found = async |changes: bool| {
+        let query = DocumentQuery { query: "text".to_owned(), top_k: Some(1), ..DocumentQuery::default() };
+        let before = node.jobs().len();
+        let who = caller();
+        let search = node.service.search_documents(&who, NAME, query, Consistency::Linearizable);
+        let fail = async {
+            until("a job ranks", async || node.jobs().len() > before).await;
+            if changes {
+                node.gets(&["c.md"]).await;
+            }
+            let job = node.jobs()[0].id;
+            node.service.cancel(&who, job, true).await.expect("cancelled");
+        };
+        tokio::join!(search, fail).0
+    };
+    assert!(found(false).await.is_err(), "the model was not asked");
+    assert_eq!(found(true).await.expect("found").hits.len(), 1);
 }
 
 #[tokio::test]

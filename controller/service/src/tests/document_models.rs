@@ -136,7 +136,7 @@ impl Node {
         let chunks = chunks(texts);
         let ask =
             EmbedAsk { model: "embedding".to_owned(), chunks, priority: 7, wait, request_id: key.map(str::to_owned) };
-        self.service.embed(&caller(), ask).await
+        self.service.embed(&caller(), ask).await.map_err(Error::from)
     }
 
     async fn asks(&self, text: &str) -> Result<Arc<QuestionVector>, Error> {
