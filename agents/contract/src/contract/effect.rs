@@ -94,6 +94,7 @@ const KEYS: &[(Effect, &[&str])] = &[
             "provider/messages",
             "provider/documents",
             "provider/temperature",
+            "provider/direct",
             "provider/top_p",
         ],
     ),

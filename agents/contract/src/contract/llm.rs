@@ -39,6 +39,8 @@ pub struct Llm {
     pub documents: Option<bool>,
     /// Whether the agent answers the questions of the jobs that it starts.
     pub answers_helpers: Option<bool>,
+    /// Whether jobs make the one call that their input asks for, and return its answer: no loop, and no tools are run.
+    pub direct: Option<bool>,
     /// How long a question to people is open.
     pub question_timeout_seconds: Option<f64>,
     /// How long a job waits for the provider of its model while that is down.
@@ -84,6 +86,7 @@ impl Llm {
             answers_helpers: flag("answers_helpers"),
             question_timeout_seconds: number("question_timeout_seconds"),
             outage_wait_seconds: number("outage_wait_seconds"),
+            direct: flag("direct"),
             session: text("session"),
             tool_permissions: permissions(provider.get("tool_permissions")),
         }
@@ -93,7 +96,7 @@ impl Llm {
     pub(super) fn members(&self) -> Map<String, Value> {
         let rule = |rule: &ToolPermission| json!({"tool": rule.tool, "action": rule.action});
         let rules: Vec<Value> = self.tool_permissions.iter().map(rule).collect();
-        let all: [(&str, Option<Value>); 21] = [
+        let all: [(&str, Option<Value>); 22] = [
             ("max_tokens", self.max_tokens.map(Value::from)),
             ("temperature", self.temperature.map(Value::from)),
             ("top_p", self.top_p.map(Value::from)),
@@ -114,6 +117,7 @@ impl Llm {
             ("question_timeout_seconds", self.question_timeout_seconds.map(Value::from)),
             ("outage_wait_seconds", self.outage_wait_seconds.map(Value::from)),
             ("session", self.session.clone().map(Value::from)),
+            ("direct", self.direct.map(Value::from)),
             ("tool_permissions", Some(rules).filter(|rules| !rules.is_empty()).map(Value::from)),
         ];
         all.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()

@@ -2,6 +2,7 @@
 //! models, and records each step in the job's journal, so that a later attempt repeats no call.
 
 mod again;
+mod direct;
 mod document_models;
 pub(super) mod drive;
 pub(super) mod fault;

@@ -75,6 +75,9 @@ impl Driver<'_, '_> {
         // Connections with the credential of the caller end with it.
         let servers = Servers::of(self.work, &self.control.secrets, self.shared);
         let mut fixed = self.fix(START, &servers).await?;
+        if self.work.agent.contract.provider.llm.direct == Some(true) {
+            return self.direct().await;
+        }
         if let Some(prompt) = self.searched(&fixed).await? {
             fixed.prompt = Some(prompt);
         }

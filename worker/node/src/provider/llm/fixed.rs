@@ -141,6 +141,30 @@ impl Fixed {
         Ok(Self { searches: BTreeMap::from([(atlas_package::model_name(name), one.clone())]), ..one })
     }
 
+    /// The same for a job of one call, whose input names the model. Vectors of different models do not fit together, so a model that makes them
+    /// has no fallbacks.
+    pub(in crate::provider) fn of_direct(
+        agent: &Agent,
+        (name, purpose): (&str, Purpose),
+        attachments: &Attachments,
+        shared: &Shared,
+    ) -> Result<Self, Fault> {
+        let own = agent.contract.model.name.as_deref().unwrap_or_default();
+        let mut stored = stored::for_name(attachments.models(), own, true)?;
+        let Some(first) = stored.first() else {
+            return Err(Fault::NoModel(format!(
+                "the namespace has no model \"{name}\"; add it: atlasctl model add {name}"
+            )));
+        };
+        has_purpose(name, first, purpose)?;
+        // Fallbacks of another type cannot answer.
+        stored.retain(|model| model.spec.purpose == purpose);
+        if purpose != Purpose::Chat {
+            stored.truncate(1);
+        }
+        Self::resolved(agent, Wanted::Named(name), stored, shared)
+    }
+
     /// What is known of the vectors of a model that makes them.
     pub(in crate::provider) fn embedder(&self, namespace: &Namespace) -> Result<Embedder, CallError> {
         let Source::Stored(stored) = &self.source else { return Err(not_stored()) };
@@ -239,7 +263,11 @@ fn has_purpose(name: &str, model: &StoredModel, purpose: Purpose) -> Result<(), 
     if model.spec.purpose == purpose {
         return Ok(());
     }
-    let word = if purpose == Purpose::Embedding { "embedding" } else { "reranker" };
+    let word = match purpose {
+        Purpose::Chat => "chat",
+        Purpose::Embedding => "embedding",
+        Purpose::Reranker => "reranker",
+    };
     Err(Fault::NoModel(format!("the model \"{name}\" is for other work; its type must be {word}")))
 }
 

@@ -7,6 +7,7 @@ use atlas_env::{Clock, Entropy};
 use atlas_http::Proxy;
 use atlas_llm::client::{Backend, Client, CompletedCall, Failure, Http, Progress, Target};
 use atlas_llm::scripted::MODEL;
+use atlas_model::live::{LiveWriter, numbered};
 use atlas_model::{Answer, CallError, CallErrorKind, Delta, Purpose, Request, Retry};
 use atlas_types::{SecretText, StreamKind};
 use tokio::sync::mpsc;
@@ -44,6 +45,8 @@ pub(in crate::provider) struct Models {
     pub(in crate::provider) seen: Option<Seen>,
     logins: Logins,
     entropy: Arc<dyn Entropy>,
+    /// Whether followers also see thoughts and tool calls form.
+    pub(super) all_parts: bool,
 }
 
 /// An answer, and the place of the model that gave it.
@@ -55,14 +58,15 @@ pub(in crate::provider) struct Answered {
 /// What happened during a call.
 #[derive(Debug)]
 pub(in crate::provider) enum News {
-    Delta { try_number: u32, text: String },
+    /// A piece of an answer. Its mark says which part it belongs to.
+    Delta { try_number: u32, mark: u32, text: String },
     Log { level: &'static str, text: String },
 }
 
 impl News {
     /// The pieces of this try and those before are void. The number of the next try says so, also if that has no text.
     fn void(tries: u32) -> Self {
-        Self::Delta { try_number: tries.saturating_add(1), text: String::new() }
+        Self::Delta { try_number: tries.saturating_add(1), mark: 0, text: String::new() }
     }
 }
 
@@ -92,7 +96,7 @@ impl Models {
         let (places, targets): (Vec<_>, Vec<_>) = targets.into_iter().unzip();
         let limit = targets.iter().map(|target: &Target| target.deadline).sum();
         let (client, entropy) = (shared.models.clone(), Arc::clone(&shared.env.entropy));
-        Self { client, targets, places, limit, left_out, seen, logins, entropy }
+        Self { client, targets, places, limit, left_out, seen, logins, entropy, all_parts: false }
     }
 
     /// A model that cannot be called, for example because its key is missing, is left out if another one can.
@@ -184,15 +188,23 @@ impl Models {
         let others = self.targets.len() > 1;
         let clock = Arc::clone(clock);
         let mut began = clock.monotonic();
+        let mut live = None;
         let end = {
             let mut watch = |progress: Progress<'_>| {
                 match (&progress, &self.seen) {
-                    (Progress::Try { .. }, _) => began = clock.monotonic(),
+                    (Progress::Try { .. }, _) => {
+                        began = clock.monotonic();
+                        live = self.all_parts.then(LiveWriter::default);
+                    }
                     (Progress::Waited(more), _) => *waited = waited.saturating_add(*more),
                     (Progress::Failed { target, error, pause: None }, Some(seen)) => seen.failed(&target.name, error),
                     _ => {}
                 }
-                if let Some(news) = news(progress, tries, others) {
+                let news = match progress {
+                    Progress::Delta(delta) => piece(&delta, *tries, live.as_mut()),
+                    progress => news(progress, tries, others),
+                };
+                if let Some(news) = news {
                     // The receiver lives until the call has ended.
                     let _ = sender.send(news);
                 }
@@ -227,6 +239,17 @@ impl Models {
     }
 }
 
+/// A piece of an answer, for followers: of its text, or with `live` of any part.
+fn piece(delta: &Delta, try_number: u32, live: Option<&mut LiveWriter>) -> Option<News> {
+    let (mark, text) = match (live, delta) {
+        (Some(live), delta) => live.write(delta)?,
+        // A piece without text says that those before are void.
+        (None, Delta::Text(text)) if !text.is_empty() => (0, text.clone()),
+        (None, _) => return None,
+    };
+    Some(News::Delta { try_number, mark, text })
+}
+
 /// `others` says that there are several models.
 fn news(progress: Progress<'_>, tries: &mut u32, others: bool) -> Option<News> {
     match progress {
@@ -234,7 +257,6 @@ fn news(progress: Progress<'_>, tries: &mut u32, others: bool) -> Option<News> {
             *tries += 1;
             None
         }
-        Progress::Delta(Delta::Text(text)) => Some(News::Delta { try_number: *tries, text }),
         Progress::Reset => Some(News::void(*tries)),
         Progress::Delta(_) | Progress::Waited(_) => None,
         Progress::Dropped { target, setting } => {
@@ -275,7 +297,7 @@ pub(in crate::provider) trait Listener: Send {
 impl Listener for Control<'_> {
     async fn hear(&mut self, step: u32, news: News) {
         match news {
-            News::Delta { try_number, text } => self.delta((step, try_number), text).await,
+            News::Delta { try_number, mark, text } => self.delta((numbered(step, mark), try_number), text).await,
             News::Log { level, text } => self.say(StreamKind::Log, level, text).await,
         }
     }
