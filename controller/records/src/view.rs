@@ -82,6 +82,13 @@ impl Shown {
         serde_json::from_slice(&text).ok().filter(|output: &serde_json::Value| !output.is_null())
     }
 
+    /// The input of the job; none if it is not readable.
+    pub fn input(&self) -> Option<serde_json::Value> {
+        let mut text = Vec::new();
+        self.payload(&mut text, Some(&self.job.input));
+        serde_json::from_slice(&text).ok().filter(|input: &serde_json::Value| !input.is_null())
+    }
+
     /// Appends the job as JSON.
     pub fn write(&self, out: &mut Vec<u8>, view: View) {
         let job = &*self.job;

@@ -135,6 +135,14 @@ impl Registry {
         Err(error)
     }
 
+    /// Whether no policy denies an operation, for lists of what a caller may use. It records nothing; the operation itself is judged when it is
+    /// asked for.
+    pub async fn would_allow(&self, state: &State, operation: &Operation<'_>) -> Result<bool, Error> {
+        let policies = self.policies(state, &operation.caller.namespace);
+        let decisions = self.decisions(&policies, operation).await?;
+        Ok(decisions.iter().all(|decision| decision.effect != Effect::Deny))
+    }
+
     /// Refuses to register a contract that a policy does not allow.
     pub async fn may_deploy(&self, caller: &Caller, state: &State, contract: &Value) -> Result<(), Error> {
         let operation = Operation { kind: PolicyOperation::Deploy, caller, contract, input: None, priority: 0 };

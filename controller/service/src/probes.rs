@@ -1,10 +1,10 @@
-//! The agents of the cluster that ask MCP servers and models, and that call models for document bases. Only the packages that this program
+//! The agents of the cluster that ask MCP servers and models, and that call models for document bases and for clients. Only the packages that this program
 //! contains are run, whatever a namespace has under their names.
 
 use std::sync::LazyLock;
 
 use atlas_mcp_spec::CHECK_CONTRACT;
-use atlas_model::{DOCUMENTS_CONTRACT, PROBE_CONTRACT};
+use atlas_model::{CALL_CONTRACT, DOCUMENTS_CONTRACT, PROBE_CONTRACT};
 use atlas_package::PackFile;
 use atlas_pages::COLLECT_CONTRACT;
 use atlas_state::State;
@@ -20,6 +20,8 @@ static CHECK: LazyLock<Option<OwnAgent>> = LazyLock::new(|| OwnAgent::read(CHECK
 static PROBE: LazyLock<Option<OwnAgent>> = LazyLock::new(|| OwnAgent::read(PROBE_CONTRACT));
 /// The agent that calls models for document bases.
 static DOCUMENTS: LazyLock<Option<OwnAgent>> = LazyLock::new(|| OwnAgent::read(DOCUMENTS_CONTRACT));
+/// The agent that makes one model call.
+static CALL: LazyLock<Option<OwnAgent>> = LazyLock::new(|| OwnAgent::read(CALL_CONTRACT));
 /// The agent that reads sources of document bases.
 static COLLECTOR: LazyLock<Option<OwnAgent>> = LazyLock::new(|| OwnAgent::read(COLLECT_CONTRACT));
 
@@ -93,6 +95,11 @@ pub(crate) fn documents() -> Result<&'static OwnAgent, Error> {
 
 /// The agent that reads sources of document bases.
 pub(crate) fn collector() -> Result<&'static OwnAgent, Error> {
+/// The agent that makes one model call.
+pub(crate) fn call() -> Result<&'static OwnAgent, Error> {
+    CALL.as_ref().ok_or(Error::Internal)
+}
+
     COLLECTOR.as_ref().ok_or(Error::Internal)
 }
 
@@ -106,7 +113,7 @@ mod tests {
     /// Namespaces keep the package of a version for good: a changed contract needs a new version.
     #[test]
     fn a_changed_agent_has_a_new_version() {
-        let told = [check(), probe(), documents(), collector()].map(|own| {
+        let told = [check(), probe(), documents(), collector(), call()].map(|own| {
             let OwnAgent { name, version, digest, .. } = own.expect("a package");
             assert!(is_named_so(name));
             format!("{name} {version} {digest}\n")
