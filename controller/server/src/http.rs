@@ -29,6 +29,7 @@ mod messages;
 mod names;
 mod nodes;
 mod objects;
+mod openai;
 mod orchestrator;
 mod policies;
 mod portions;
@@ -107,6 +108,9 @@ impl HttpDoor {
         let accepts_problem = request.accepts_problem();
         let stale = request.consistency() == Consistency::Stale;
         let answer = match atlas_api::route(request.path()) {
+            route if openai::is_path(request.path()) => {
+                Ok(self.openai(route, &mut request).await.unwrap_or_else(openai::refused))
+            }
             None if mcp::is_path(request.path()) => match request.check_site(Pages::None) {
                 Err(problem) => Err((problem, false)),
                 Ok(()) => mcp::answer(self, request).await.map_err(|problem| (problem, true)),
@@ -133,6 +137,13 @@ impl HttpDoor {
             response.headers_mut().insert(CONSISTENCY, HeaderValue::from_static("stale"));
         }
         response
+    }
+
+    /// Answers a request at OpenAI's interface.
+    async fn openai(&self, route: Option<Route>, request: &mut Request) -> Answer {
+        request.check_site(Pages::Read)?;
+        let Some(route) = route else { return Err(Error::UnknownPath.into()) };
+        self.dispatch(route, request).await
     }
 
     /// The instruments as text.
@@ -169,7 +180,8 @@ impl HttpDoor {
                 return Err(problem);
             }
         };
-        let caller = match request.query().filled("namespace") {
+        let project = || if operation.has_openai_errors() { openai::project(request) } else { None };
+        let caller = match request.query().filled("namespace").or_else(project) {
             Some(namespace) if operation.in_namespace => caller.in_namespace(&namespace)?,
             _ => caller,
         };

@@ -27,6 +27,7 @@ const TAGS: &[(&str, &str, &[&str])] = &[
     ("conversations", "Messages to agents and their answers.", &["/api/conversations", "/.well-known/mcp/"]),
     ("library", "Memory and knowledge that agents share.", &["/api/memory", "/api/knowledge/"]),
     ("bases", "Document bases: documents that people and agents search.", &["/api/bases"]),
+    ("openai", "OpenAI's interface: models and agents for its clients.", &["/v1/"]),
     ("nodes", "Workers and their hardware.", &["/api/nodes"]),
     ("objects", "Configuration as documents, of every kind.", &["/api/objects", "/api/secrets", "/api/models"]),
     ("triggers", "Rules that start jobs at times, or when their address is called.", &["/api/triggers", "/api/hooks/"]),
@@ -98,8 +99,12 @@ fn described(operation: &Operation) -> Value {
     for success in operation.successes {
         answers.insert(success.status.as_str().to_owned(), answer(success));
     }
+    let is_openai = operation.has_openai_errors();
     for (status, entries) in operation.refusals() {
-        answers.insert(status.as_str().to_owned(), refusal(&entries));
+        answers.insert(status.as_str().to_owned(), refusal(&entries, is_openai));
+    }
+    for status in FAILED_CALLS.iter().filter(|_| is_openai) {
+        answers.entry(*status).or_insert_with(|| refusal(&[], true));
     }
     members["responses"] = answers.into();
     members
@@ -109,6 +114,8 @@ fn described(operation: &Operation) -> Value {
 pub(crate) fn path_parameter(name: &str) -> &'static str {
     match name {
         "id" => "a job id, or a unique prefix of it",
+        "model" => "the name of a model, an agent or a chain",
+        "form" => "`model`, `agent` or `chain`",
         "version" => "three numbers",
         "member" => "a member's number or name",
         "agent" => "an agent's name",
@@ -173,12 +180,19 @@ fn answer(success: &Success) -> Value {
     answer
 }
 
-fn refusal(entries: &[Entry]) -> Value {
+/// The statuses of calls that fail at the provider of a model, and of requests that OpenAI's interface refuses.
+const FAILED_CALLS: &[&str] = &["400", "404", "409", "413", "429", "500", "502", "503", "504"];
+
+fn refusal(entries: &[Entry], is_openai: bool) -> Value {
     let says: Vec<String> = entries.iter().map(|entry| format!("{} {}", entry.code, entry.title)).collect();
+    let says = if says.is_empty() { vec!["the model, or the form of the request".to_owned()] } else { says };
     let mut contents = json!({
         "application/json": { "schema": reference(of::<types::Error>()) },
         "application/problem+json": { "schema": reference(of::<types::Problem>()) },
     });
+    if is_openai {
+        contents = json!({ "application/json": { "schema": reference(of::<types::ApiError>()) } });
+    }
     if entries.contains(&UNKNOWN_PATH) {
         contents["text/plain"] = json!({});
     }

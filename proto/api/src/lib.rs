@@ -17,11 +17,11 @@ pub mod words;
 pub use catalogue::Entry;
 pub use document::document;
 pub use operations::operation::{
-    Body, Content, Kind, Operation, Ownership, Parameter, ParameterLocation, Success, Verb, status_of,
+    Body, Content, Kind, OPENAI, Operation, Ownership, Parameter, ParameterLocation, Success, Verb, status_of,
 };
 pub use operations::{
     Access, Agents, Audit, Bases, Chains, Cluster, Conversations, Events, Figures, Jobs, Library, Nodes, Objects,
-    OperationId, Orchestrators, Policies, Questions, Skills, Triggers, operations,
+    Openai, OperationId, Orchestrators, Policies, Questions, Skills, Triggers, operations,
 };
 pub use route::{Names, Route, bytes_decoded, percent_decoded, route};
 pub use types::schemas;

@@ -85,6 +85,7 @@ subjects! {
     conversations Conversations,
     library Library,
     bases Bases,
+    openai Openai,
     cluster Cluster,
     access Access,
     audit Audit,

@@ -22,6 +22,7 @@ mod library;
 mod logins;
 mod nodes;
 mod objects;
+mod openai;
 mod orchestrators;
 mod policies;
 mod problems;
@@ -62,6 +63,10 @@ pub use library::{
 pub use logins::{LoginProgress, LoginRequest, ServerLoginProgress, ServerLoginRequest};
 pub use nodes::{Acceptance, DrainRequest, Gpu, LabelRequest, Node, Removal, Rival};
 pub use objects::{Object, ObjectKind, ObjectMetadata, ObjectPage, ObjectRequest, SecretRequest};
+pub use openai::{
+    ApiError, ApiErrorDetail, ChatCompletion, ChatCompletionRequest, Completion, CompletionRequest, DeletedResponse,
+    Embeddings, EmbeddingsRequest, InputItems, ModelResponse, ResponseRequest, UsableModel, UsableModels,
+};
 pub use orchestrators::{Orchestrator, OrchestratorName, SelectedOrchestrator};
 pub use policies::{LeftPermissions, Policy, PolicyAnswer, PolicyDecision, PolicyQuestion};
 pub use problems::{Error, Problem, Violation};
@@ -216,6 +221,19 @@ const SHAPES: &[(From, Shape)] = &[
     answer::<HitRank>(),
     answer::<FoundDocuments>(),
     answer::<ProtectedResource>(),
+    request::<ChatCompletionRequest>(),
+    answer::<ChatCompletion>(),
+    request::<CompletionRequest>(),
+    answer::<Completion>(),
+    request::<EmbeddingsRequest>(),
+    answer::<Embeddings>(),
+    answer::<UsableModel>(),
+    answer::<UsableModels>(),
+    request::<ResponseRequest>(),
+    answer::<ModelResponse>(),
+    answer::<DeletedResponse>(),
+    answer::<InputItems>(),
+    answer::<ApiError>(),
     answer::<McpServers>(),
     answer::<Trace>(),
     answer::<Skill>(),

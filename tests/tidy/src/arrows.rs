@@ -27,7 +27,7 @@ const ARROWS: &[(&str, &str)] = &[
     ("atlas-scheduler", "allocation types"),
     (
         "atlas-controller",
-        "access api contract env export format gateway heap history limiter model oauth otlp raft recovery service state stores telemetry tls types webhooks wire",
+        "access api contract env export format gateway heap history limiter model oauth openai otlp raft recovery service state stores telemetry tls types webhooks wire",
     ),
     ("atlas-export", "env history model raft telemetry types"),
     ("atlas-webhooks", "env http objects raft service telemetry types"),

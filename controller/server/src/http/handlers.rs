@@ -4,7 +4,7 @@ use std::pin::Pin;
 
 use atlas_api::{
     Access, Agents, Audit, Bases, Chains, Cluster, Conversations, Events, Figures, Jobs, Library, Names, Nodes,
-    Objects, OperationId, Orchestrators, Policies, Questions, Skills, Triggers, catalogue,
+    Objects, Openai, OperationId, Orchestrators, Policies, Questions, Skills, Triggers, catalogue,
 };
 use atlas_service::{Caller, Error, NodeAction};
 use http::StatusCode;
@@ -13,7 +13,7 @@ use super::answer::{self, Answer};
 use super::request::Request;
 use super::{
     HttpDoor, access, agents, audit, bases, batch, chains, cluster, cluster_events, conversations, events, jobs,
-    library, logins, logs, mcp, messages, nodes, objects, orchestrator, policies, questions, secrets, skills, snapshot,
+    library, logins, logs, mcp, messages, nodes, objects, openai, orchestrator, policies, questions, secrets, skills, snapshot,
     traces, triggers,
 };
 
@@ -105,6 +105,19 @@ pub(super) fn call<'a>(
             Objects::LogInToMcpServer => Box::pin(logins::log_in_to_server(door, caller, request, first)),
             Objects::LogOutOfMcpServer => Box::pin(logins::log_out_of_server(door, caller, first)),
             Objects::SetSecret => Box::pin(secrets::set(door, caller, request, first)),
+        },
+        OperationId::Openai(operation) => match operation {
+            Openai::ListUsableModels => Box::pin(openai::list(door, caller)),
+            Openai::GetUsableModel => Box::pin(openai::model(door, caller, first)),
+            Openai::GetUsableModelOf => Box::pin(openai::model_of(door, caller, first, second)),
+            Openai::CreateChatCompletion => Box::pin(openai::chat(door, caller, request)),
+            Openai::CreateCompletion => Box::pin(openai::complete(door, caller, request)),
+            Openai::CreateEmbeddings => Box::pin(openai::embed(door, caller, request)),
+            Openai::CreateResponse => Box::pin(openai::create(door, caller, request)),
+            Openai::GetResponse => Box::pin(openai::get(door, caller, request, first)),
+            Openai::ListInputItems => Box::pin(openai::input_items(door, caller, request, first)),
+            Openai::CancelResponse => Box::pin(openai::cancel(door, caller, first)),
+            Openai::DeleteResponse => Box::pin(openai::delete(door, caller, first)),
         },
         OperationId::Orchestrators(operation) => match operation {
             Orchestrators::Orchestrator => Box::pin(orchestrator::get(door, caller, request)),

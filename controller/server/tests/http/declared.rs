@@ -30,7 +30,9 @@ fn found(method: &str, path: &str, reply: &Reply) -> Option<Result<(), String>> 
         return None;
     }
     if kind == "application/json" && !status.is_success() {
-        return Some(json().and_then(|value| one(of::<types::Error>(), &value)));
+        let is_openai = operation.has_openai_errors();
+        let shape = if is_openai { of::<types::ApiError>() } else { of::<types::Error>() };
+        return Some(json().and_then(|value| one(shape, &value)));
     }
     let mut contents = operation.contents(status);
     match kind {

@@ -166,6 +166,9 @@ impl Content {
     }
 }
 
+/// What begins the paths of OpenAI's interface.
+pub const OPENAI: &str = "/v1/";
+
 /// What every operation may be refused with.
 pub(crate) const ALWAYS: &[Entry] = &[FOREIGN, BEHIND, INTERNAL];
 /// What those that need a right may be refused with.
@@ -188,6 +191,11 @@ impl Operation {
     /// What an answer with this status may be; nothing if the operation has no such success.
     pub fn contents(&self, status: StatusCode) -> impl Iterator<Item = &'static Content> {
         self.successes.iter().filter(move |success| success.status == status).flat_map(|success| success.contents)
+    }
+
+    /// Whether errors on its path have the form of OpenAI's.
+    pub fn has_openai_errors(&self) -> bool {
+        self.path.starts_with(OPENAI)
     }
 
     /// Its parameters outside the path.

@@ -18,6 +18,7 @@ enum Thing {
     Run,
     Conversation,
     Question,
+    Response,
 }
 
 impl Thing {
@@ -26,6 +27,7 @@ impl Thing {
         match row.path {
             path if path.ends_with("/retry") || path.ends_with("erase") => Self::EndedJob,
             path if path.starts_with("/api/jobs") => Self::Job,
+            path if path.starts_with("/v1/responses/") => Self::Response,
             path if path.starts_with("/api/chains/") => Self::Run,
             path if path.starts_with("/api/conversations/") => Self::Conversation,
             path if path.starts_with("/api/questions/") => Self::Question,
@@ -130,6 +132,11 @@ impl People {
                 let said = json!({"agent": "talker", "input": {"message": "hello"}, "conversation": name});
                 (name.to_owned(), self.submit(said).await)
             }
+            Thing::Response => {
+                let asked = json!({"model": "talker", "input": "hello", "background": true});
+                let made = self.does("POST", "/v1/responses", &self.owner, asked).await;
+                (made["id"].as_str().expect("an id").to_owned(), String::new())
+            }
             Thing::Question => {
                 let job = self.submit(json!({"agent": "asked"})).await;
                 let path = format!("/api/jobs/{job}?view=full");
@@ -178,10 +185,11 @@ async fn owners(door: Door) {
     let nothing = Rights::of(&[]);
     let mut wrong = Vec::new();
     let (mut all, mut tried) = (cases(door), 0);
-    all.sort_by_key(|case| case.verb.starts_with("erase"));
+    let erases = |verb: &str| verb.starts_with("erase") || verb == "deleteResponse";
+    all.sort_by_key(|case| erases(case.verb));
     for case in all.into_iter().filter(|case| case.is_about_what_was_begun()) {
         let row = case.row.expect("it is about something");
-        if case.verb.starts_with("erase") {
+        if erases(case.verb) {
             // An erasure reaches the history a moment after its answer.
             people.cluster.controller.shutdown().await;
             people = People::start().await;
