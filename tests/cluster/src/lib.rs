@@ -138,6 +138,8 @@ mod nested;
 #[cfg(test)]
 mod one_namespace;
 #[cfg(test)]
+mod openai;
+#[cfg(test)]
 mod openapi;
 #[cfg(test)]
 mod operating;

@@ -2,6 +2,7 @@
 //! answers what the test says, and records what it was asked. It runs on a thread of its own, so that tests without an async
 //! runtime can use it.
 
+pub mod chats;
 pub mod downstream;
 pub mod guarded;
 pub mod issuer;

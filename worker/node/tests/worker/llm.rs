@@ -2,6 +2,7 @@
 
 mod anthropic;
 pub(crate) mod confined;
+mod direct;
 mod documents;
 mod graphs;
 mod judged;
