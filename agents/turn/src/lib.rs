@@ -28,6 +28,7 @@
 
 mod budget;
 mod checks;
+mod chosen;
 mod continuation;
 mod effect;
 mod event;
@@ -53,6 +54,7 @@ mod turn;
 
 pub use budget::{CountedUsage, cost, cost_max, used};
 pub use checks::{Checks, NoChecks, Problem};
+pub use chosen::{ChosenSettings, model_member};
 pub use continuation::{AutoContinue, AutoContinueLayer, Continuation, Planner, TodoError};
 pub use effect::{CutAnswer, Effect, End, Failure, Halt, Warning};
 pub use event::{Event, Outcome, ToolReturn};

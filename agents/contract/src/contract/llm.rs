@@ -33,14 +33,16 @@ pub struct Llm {
     pub images: Option<String>,
     /// The member of the input that has the messages of a conversation.
     pub messages: Option<String>,
+    /// The member of the input that has settings of the model for its job.
+    pub settings: Option<String>,
     /// Whether jobs ask only whether their model can be reached, and call none.
     pub probe: Option<bool>,
     /// Whether jobs make vectors of texts or sort them, for document bases, and hold no conversation.
     pub documents: Option<bool>,
-    /// Whether the agent answers the questions of the jobs that it starts.
-    pub answers_helpers: Option<bool>,
     /// Whether jobs make the one call that their input asks for, and return its answer: no loop, and no tools are run.
     pub direct: Option<bool>,
+    /// Whether the agent answers the questions of the jobs that it starts.
+    pub answers_helpers: Option<bool>,
     /// How long a question to people is open.
     pub question_timeout_seconds: Option<f64>,
     /// How long a job waits for the provider of its model while that is down.
@@ -81,12 +83,13 @@ impl Llm {
             partial_at_limit: flag("partial_at_limit"),
             images: text("images"),
             messages: text("messages"),
+            settings: text("settings"),
             probe: flag("probe"),
             documents: flag("documents"),
+            direct: flag("direct"),
             answers_helpers: flag("answers_helpers"),
             question_timeout_seconds: number("question_timeout_seconds"),
             outage_wait_seconds: number("outage_wait_seconds"),
-            direct: flag("direct"),
             session: text("session"),
             tool_permissions: permissions(provider.get("tool_permissions")),
         }
@@ -96,7 +99,7 @@ impl Llm {
     pub(super) fn members(&self) -> Map<String, Value> {
         let rule = |rule: &ToolPermission| json!({"tool": rule.tool, "action": rule.action});
         let rules: Vec<Value> = self.tool_permissions.iter().map(rule).collect();
-        let all: [(&str, Option<Value>); 22] = [
+        let all: [(&str, Option<Value>); 23] = [
             ("max_tokens", self.max_tokens.map(Value::from)),
             ("temperature", self.temperature.map(Value::from)),
             ("top_p", self.top_p.map(Value::from)),
@@ -111,13 +114,14 @@ impl Llm {
             ("partial_at_limit", self.partial_at_limit.map(Value::from)),
             ("images", self.images.clone().map(Value::from)),
             ("messages", self.messages.clone().map(Value::from)),
+            ("settings", self.settings.clone().map(Value::from)),
             ("probe", self.probe.map(Value::from)),
             ("documents", self.documents.map(Value::from)),
+            ("direct", self.direct.map(Value::from)),
             ("answers_helpers", self.answers_helpers.map(Value::from)),
             ("question_timeout_seconds", self.question_timeout_seconds.map(Value::from)),
             ("outage_wait_seconds", self.outage_wait_seconds.map(Value::from)),
             ("session", self.session.clone().map(Value::from)),
-            ("direct", self.direct.map(Value::from)),
             ("tool_permissions", Some(rules).filter(|rules| !rules.is_empty()).map(Value::from)),
         ];
         all.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()

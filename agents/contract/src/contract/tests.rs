@@ -496,9 +496,9 @@ fn options_of_llm_agents_are_written_only_where_they_are_set() {
     assert_eq!(plain.provider.llm, Llm::default());
     assert_eq!(plain.to_json()["provider"].as_object().map(serde_json::Map::len), Some(6));
     let full = "{type: llm, max_tokens: 100, temperature: 0.5, top_p: 1, top_k: 40, stop: [END], reasoning_effort: low, stream: yes, \
-                enforce_schema: yes, repair_rounds: 2, parallel_tools: 4, loop_repeat_threshold: 3, partial_at_limit: no, images: pictures, messages: said, probe: no, documents: no, direct: no, answers_helpers: yes, question_timeout_seconds: 90, outage_wait_seconds: 30, session: work, tool_permissions: [{tool: 'fs_*', action: ask}]}";
+                enforce_schema: yes, repair_rounds: 2, parallel_tools: 4, loop_repeat_threshold: 3, partial_at_limit: no, images: pictures, messages: said, settings: chosen, probe: no, documents: no, direct: no, answers_helpers: yes, question_timeout_seconds: 90, outage_wait_seconds: 30, session: work, tool_permissions: [{tool: 'fs_*', action: ask}]}";
     let written = accepted(&with(&format!("  provider: {full}\n"))).to_json();
-    expect![[r#"{"type":"llm","command":[],"system_prompt":"","focus":"","output_format":"json","max_iterations":5,"max_tokens":100,"temperature":0.5,"top_p":1.0,"top_k":40,"stop":["END"],"reasoning_effort":"low","stream":true,"enforce_schema":true,"repair_rounds":2,"parallel_tools":4,"loop_repeat_threshold":3,"partial_at_limit":false,"images":"pictures","messages":"said","probe":false,"documents":false,"direct":false,"answers_helpers":true,"question_timeout_seconds":90.0,"outage_wait_seconds":30.0,"session":"work","tool_permissions":[{"tool":"fs_*","action":"ask"}]}"#]]
+    expect![[r#"{"type":"llm","command":[],"system_prompt":"","focus":"","output_format":"json","max_iterations":5,"max_tokens":100,"temperature":0.5,"top_p":1.0,"top_k":40,"stop":["END"],"reasoning_effort":"low","stream":true,"enforce_schema":true,"repair_rounds":2,"parallel_tools":4,"loop_repeat_threshold":3,"partial_at_limit":false,"images":"pictures","messages":"said","settings":"chosen","probe":false,"documents":false,"direct":false,"answers_helpers":true,"question_timeout_seconds":90.0,"outage_wait_seconds":30.0,"session":"work","tool_permissions":[{"tool":"fs_*","action":"ask"}]}"#]]
         .assert_eq(&written["provider"].to_string());
     for wrong in [
         "temperature: 3",
@@ -508,6 +508,7 @@ fn options_of_llm_agents_are_written_only_where_they_are_set() {
         "reasoning_effort: most",
         "images: ''",
         "messages: 1",
+        "settings: ''",
         "question_timeout_seconds: 0",
         "outage_wait_seconds: -1",
         "tool_permissions: [{tool: x, action: maybe}]",

@@ -8,7 +8,9 @@ use atlas_contract::{Contract, ProviderKind};
 use atlas_model::NanoDollars;
 use atlas_turn::outage::OutageStep;
 use atlas_turn::record::{AGAIN, AnswerOutcome as Recorded, START};
-use atlas_turn::{Effect, Event, Halt, Key, Outage, Permits, Turn, Warning, images, messages};
+use atlas_turn::{
+    ChosenSettings, Effect, Event, Halt, Key, Outage, Permits, Turn, Warning, images, messages, model_member,
+};
 use atlas_types::{KEPT_METADATA, LEFT_METADATA, StepKey, StepKind, StepUsage, StreamKind};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
@@ -58,6 +60,13 @@ fn own_name(contract: &Contract) -> &str {
     contract.model.name.as_ref().unwrap_or(&contract.model.preference)
 }
 
+/// The settings that an input chooses, if the contract lets it.
+fn chosen(contract: &Contract, input: &[u8]) -> Result<ChosenSettings, Fault> {
+    let Some(member) = &contract.provider.llm.settings else { return Ok(ChosenSettings::default()) };
+    let mut input = serde_json::from_slice(input).map_err(|error| Fault::internal(format!("the input: {error}")))?;
+    ChosenSettings::take(&mut input, member).map_err(Fault::Input)
+}
+
 impl Driver<'_, '_> {
     pub(super) async fn run(mut self) -> Result<Value, Fault> {
         if self.work.agent.contract.provider.llm.probe == Some(true) {
@@ -65,6 +74,9 @@ impl Driver<'_, '_> {
         }
         if self.work.agent.contract.provider.llm.documents == Some(true) {
             return self.document_models().await;
+        }
+        if self.work.agent.contract.provider.llm.direct == Some(true) {
+            return self.direct().await;
         }
         if self.work.agent.contract.provider.kind == ProviderKind::LokiAgent {
             let loki = LokiAgent::open(self.work, self.control, self.shared).await?;
@@ -75,9 +87,6 @@ impl Driver<'_, '_> {
         // Connections with the credential of the caller end with it.
         let servers = Servers::of(self.work, &self.control.secrets, self.shared);
         let mut fixed = self.fix(START, &servers).await?;
-        if self.work.agent.contract.provider.llm.direct == Some(true) {
-            return self.direct().await;
-        }
         if let Some(prompt) = self.searched(&fixed).await? {
             fixed.prompt = Some(prompt);
         }
@@ -202,6 +211,7 @@ impl Driver<'_, '_> {
         let depth = work.assignment.spawn.map_or(0, |rule| rule.depth);
         let make = || async move {
             let mut fixed = Fixed::of(agent, &work.assignment.attachments, shared)?;
+            chosen(&agent.contract, &work.input)?.apply(&mut fixed.settings);
             let table = tools::resolve(&agent.contract, &platform, servers, &work.input).await?;
             let Table { offered, sources, warnings: mut said } = table;
             (fixed.settings.tools, fixed.tools) = (offered, sources);
@@ -255,6 +265,7 @@ impl Driver<'_, '_> {
             return Ok((checks, turn, effects));
         }
         let (text, llm) = (self.work.input.clone(), self.work.agent.contract.provider.llm.clone());
+        let named = self.work.agent.contract.model.name.as_deref().and_then(model_member).map(str::to_owned);
         let begin = move || {
             let mut input: Value =
                 serde_json::from_slice(&text).map_err(|error| Fault::internal(format!("the input: {error}")))?;
@@ -262,6 +273,13 @@ impl Driver<'_, '_> {
             let images = images.map_err(Fault::Input)?;
             let said = llm.messages.map_or(Ok(Vec::new()), |member| messages::take(&mut input, &member));
             let said = said.map_err(Fault::Input)?;
+            if let Some(member) = llm.settings {
+                // They were read when the job was fixed.
+                ChosenSettings::take(&mut input, &member).map_err(Fault::Input)?;
+                if let (Some(named), Some(members)) = (named, input.as_object_mut()) {
+                    members.shift_remove(&named);
+                }
+            }
             let checks = Schemas::of(&settings);
             let mut turn = Turn::new(settings);
             let effects = turn.step(Event::Started { input, images, said }, &checks);
