@@ -29,6 +29,10 @@ pub const DOCUMENTS_CONTRACT: &str = include_str!("document_models.yaml");
 pub const DOCUMENTS_AGENT: &str = "document-models";
 /// Most texts of one job of that agent, as its contract says.
 pub const DOCUMENTS_TEXTS_MAX: usize = 512;
+/// The contract of the agent that answers messages with a model that its input names, for conversations with models. The controllers register it.
+pub const CHAT_CONTRACT: &str = include_str!("chat.yaml");
+/// The name of that agent.
+pub const CHAT_AGENT: &str = "model-chat";
 /// The contract of the agent that makes one model call as its input asks for it. The controllers register it.
 pub const CALL_CONTRACT: &str = include_str!("model_call.yaml");
 /// The name of that agent.

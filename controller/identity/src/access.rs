@@ -12,7 +12,7 @@ use atlas_access::{Access, Place, ROOT, Rights, is_name, parts, token};
 use atlas_api::types::{Grant, Whoami};
 use atlas_desk::{Caller, Consistency, Error, ShownObject, on_behalf, requests, with_revision};
 use atlas_mcp_spec::CHECK_AGENT;
-use atlas_model::{CALL_AGENT, DOCUMENTS_AGENT, PROBE_AGENT};
+use atlas_model::{CALL_AGENT, CHAT_AGENT, DOCUMENTS_AGENT, PROBE_AGENT};
 use atlas_objects::TokenSpec;
 use atlas_pages::COLLECT_AGENT;
 use atlas_state::State;
@@ -138,7 +138,7 @@ pub fn whoami(caller: &Caller) -> Whoami {
 
 /// Whether an agent has the name of one of the cluster's own that only asks servers and calls models. Its jobs need no rights of the cluster.
 pub fn is_named_so(agent: &AgentName) -> bool {
-    [CHECK_AGENT, PROBE_AGENT, DOCUMENTS_AGENT, COLLECT_AGENT, CALL_AGENT].contains(&agent.as_str())
+    [CHECK_AGENT, PROBE_AGENT, DOCUMENTS_AGENT, COLLECT_AGENT, CALL_AGENT, CHAT_AGENT].contains(&agent.as_str())
 }
 
 /// Whether a job has the rights of the cluster.

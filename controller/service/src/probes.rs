@@ -4,7 +4,7 @@
 use std::sync::LazyLock;
 
 use atlas_mcp_spec::CHECK_CONTRACT;
-use atlas_model::{CALL_CONTRACT, DOCUMENTS_CONTRACT, PROBE_CONTRACT};
+use atlas_model::{CALL_CONTRACT, CHAT_CONTRACT, DOCUMENTS_CONTRACT, PROBE_CONTRACT};
 use atlas_package::PackFile;
 use atlas_pages::COLLECT_CONTRACT;
 use atlas_state::State;
@@ -22,6 +22,8 @@ static PROBE: LazyLock<Option<OwnAgent>> = LazyLock::new(|| OwnAgent::read(PROBE
 static DOCUMENTS: LazyLock<Option<OwnAgent>> = LazyLock::new(|| OwnAgent::read(DOCUMENTS_CONTRACT));
 /// The agent that makes one model call.
 static CALL: LazyLock<Option<OwnAgent>> = LazyLock::new(|| OwnAgent::read(CALL_CONTRACT));
+/// The agent that answers messages with a model.
+static CHAT: LazyLock<Option<OwnAgent>> = LazyLock::new(|| OwnAgent::read(CHAT_CONTRACT));
 /// The agent that reads sources of document bases.
 static COLLECTOR: LazyLock<Option<OwnAgent>> = LazyLock::new(|| OwnAgent::read(COLLECT_CONTRACT));
 
@@ -93,13 +95,18 @@ pub(crate) fn documents() -> Result<&'static OwnAgent, Error> {
     DOCUMENTS.as_ref().ok_or(Error::Internal)
 }
 
-/// The agent that reads sources of document bases.
-pub(crate) fn collector() -> Result<&'static OwnAgent, Error> {
 /// The agent that makes one model call.
 pub(crate) fn call() -> Result<&'static OwnAgent, Error> {
     CALL.as_ref().ok_or(Error::Internal)
 }
 
+/// The agent that answers messages with a model.
+pub(crate) fn chat() -> Result<&'static OwnAgent, Error> {
+    CHAT.as_ref().ok_or(Error::Internal)
+}
+
+/// The agent that reads sources of document bases.
+pub(crate) fn collector() -> Result<&'static OwnAgent, Error> {
     COLLECTOR.as_ref().ok_or(Error::Internal)
 }
 
@@ -113,7 +120,7 @@ mod tests {
     /// Namespaces keep the package of a version for good: a changed contract needs a new version.
     #[test]
     fn a_changed_agent_has_a_new_version() {
-        let told = [check(), probe(), documents(), collector(), call()].map(|own| {
+        let told = [check(), probe(), documents(), collector(), call(), chat()].map(|own| {
             let OwnAgent { name, version, digest, .. } = own.expect("a package");
             assert!(is_named_so(name));
             format!("{name} {version} {digest}\n")

@@ -2,16 +2,20 @@
 
 use std::time::Duration;
 
+use atlas_desk::on_behalf;
 use atlas_jobs::IntendedJob;
+use atlas_model::CHAT_AGENT;
 use atlas_records::{Shown, View, Waiter};
 use atlas_types::JobId;
 
+use crate::probes::{self, Standing};
 use crate::{Caller, Consistency, Error, Service, Submission};
 
 impl Service {
     /// Submits a job. Answers when it is committed. The answer is an earlier job if the idempotency key was used
     /// before.
     pub async fn submit(&self, caller: &Caller, submission: Submission) -> Result<JobId, Error> {
+        self.ensure_chat(caller, &submission).await?;
         let mut read = None;
         match self.shared.conversations.turn_of(caller, &submission, &mut read).await? {
             Some(turn) => {
@@ -40,6 +44,7 @@ impl Service {
 
     /// Submits a job whose caller will wait for it. Answers when it is committed, like [`Self::submit`].
     pub async fn submit_to_wait(&self, caller: &Caller, submission: Submission) -> Result<SubmittedJob, Error> {
+        self.ensure_chat(caller, &submission).await?;
         let mut read = None;
         if let Some(turn) = self.shared.conversations.turn_of(caller, &submission, &mut read).await? {
             drop(read);
@@ -51,6 +56,19 @@ impl Service {
         let waiter = self.shared.records.waiters().wait(id);
         let submitted = self.shared.jobs.submit_by(caller, &submission, IntendedJob { id, stays: false }, read).await?;
         Ok(SubmittedJob { id: submitted, waiter: (submitted == id).then_some(waiter) })
+    }
+
+    /// Registers the agent that answers with a model, for the first job in a namespace that names it.
+    async fn ensure_chat(&self, caller: &Caller, submission: &Submission) -> Result<(), Error> {
+        if submission.agent.as_str() != CHAT_AGENT {
+            return Ok(());
+        }
+        let (own, state) = (probes::chat()?, self.shared.current().await?);
+        if own.standing(&state, &caller.namespace) == Standing::Missing {
+            let cluster = on_behalf::cluster_in(caller.namespace.clone());
+            Box::pin(self.register_made(&cluster, own.package.clone())).await?;
+        }
+        Ok(())
     }
 
     /// Waits for a submitted job and its retries, like [`Self::wait_family`].
