@@ -3,6 +3,7 @@
 //! The object of a conversation names artifacts with messages and the turn under way. A turn is claimed in the object before its job
 //! is submitted, and its answer is added by whoever finds the job ended: the caller who waits for it, or the next turn.
 
+mod branch;
 mod expiry;
 mod history;
 mod mapping;
@@ -64,12 +65,15 @@ pub struct Message {
     /// What the agent keeps for the next turn; only in its own messages.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kept: Option<Value>,
+    /// What its job was asked with besides: the model and its settings, if the agent lets its input choose them; only in messages of the user.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub settings: Map<String, Value>,
 }
 
 impl Message {
     /// A message of the user.
     pub fn user(content: String, images: Vec<Value>) -> Self {
-        Self { role: Role::User, content, images, kept: None }
+        Self { role: Role::User, content, images, kept: None, settings: Map::new() }
     }
 }
 
@@ -159,7 +163,8 @@ impl Conversations {
         submission: &mut Submission,
         job: JobId,
     ) -> Result<ClaimedTurn, Error> {
-        let Asked { key, scope, mapping, message, others, patience } = asked;
+        let Asked { key, scope, mapping, mut message, mut others, patience } = asked;
+        message.settings = mapping.settings(&others);
         let clock = &self.desk.env.clock;
         let until = patience.map(|patience| clock.monotonic() + patience);
         let place = match patience {
@@ -174,6 +179,7 @@ impl Conversations {
         match self.said(&spec).await {
             Ok((mut messages, kept)) => {
                 messages.push(message);
+                mapping.keep_settings(&mut messages, &mut others);
                 submission.input = mapping.continued(&messages, kept.as_ref(), others).to_string().into();
                 Ok(ClaimedTurn { key, job, place })
             }
@@ -320,7 +326,7 @@ impl Conversations {
         let kept = kept_of(shown.job());
         let answer = answer.map(|output| {
             let (content, images) = (reply_of(&output), Vec::new());
-            Message { role: Role::Assistant, content, images, kept }
+            Message { role: Role::Assistant, content, images, kept, settings: Map::new() }
         });
         self.end_turn(caller, key, job, answer.into_iter().collect()).await?;
         Ok(true)

@@ -48,7 +48,7 @@ pub use cluster::{
     ClusterView, ControllerTokenRequest, Disk, Document, Member, Quorum, Revocation, RevokeRequest, Token,
     TokenRequest, Transfer, TransferRequest, WorkerTokenRequest,
 };
-pub use conversations::{Conversation, ConversationMessage, McpServers, ProtectedResource};
+pub use conversations::{Conversation, ConversationBranch, ConversationMessage, McpServers, ProtectedResource};
 pub use events::{ClusterEvent, JobChange, Line};
 pub use explanations::{Counterfactual, Estimate, Explanation, Shortfall};
 pub use figures::{AgentFigures, AllFigures, Allocation, GlobalFigures, Hardware, Health, Ready, Version};
@@ -189,6 +189,7 @@ const SHAPES: &[(From, Shape)] = &[
     answer::<ChainRun>(),
     answer::<ChainTree>(),
     answer::<Conversation>(),
+    request::<ConversationBranch>(),
     answer::<Memory>(),
     answer::<MemoryEntry>(),
     request::<MemoryChange>(),
@@ -220,7 +221,6 @@ const SHAPES: &[(From, Shape)] = &[
     answer::<DocumentHit>(),
     answer::<HitRank>(),
     answer::<FoundDocuments>(),
-    answer::<ProtectedResource>(),
     request::<ChatCompletionRequest>(),
     answer::<ChatCompletion>(),
     request::<CompletionRequest>(),
@@ -234,6 +234,7 @@ const SHAPES: &[(From, Shape)] = &[
     answer::<DeletedResponse>(),
     answer::<InputItems>(),
     answer::<ApiError>(),
+    answer::<ProtectedResource>(),
     answer::<McpServers>(),
     answer::<Trace>(),
     answer::<Skill>(),

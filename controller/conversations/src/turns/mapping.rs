@@ -6,6 +6,8 @@ use super::{Message, Role};
 
 /// The member of the input that has the text of the message.
 pub(super) const MESSAGE: &str = "message";
+/// The member of the input that has the images of the message.
+pub(super) const IMAGES: &str = "images";
 /// The member of the input that has the conversation before it.
 pub(super) const CONVERSATION: &str = "conversation";
 
@@ -16,6 +18,8 @@ pub struct Mapping {
     text: Text,
     /// The member that gets the images of the message.
     images: Option<String>,
+    /// The members with the model and its settings, if the input chooses them. A message without one has that of the message before it.
+    chosen: Vec<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,6 +38,13 @@ impl Mapping {
     /// The member of the messages is the one that `provider.messages` names, or a list `messages` of the input schema. Otherwise the
     /// input has exactly one required member, and that is a text; an agent that accepts any input gets the member `message`.
     pub fn of(contract: &Value) -> Result<Self, String> {
+        let settings = contract["provider"]["settings"].as_str();
+        let model = contract["model"]["name"].as_str().and_then(|name| name.strip_prefix("{input.")?.strip_suffix('}'));
+        let chosen = settings.into_iter().chain(settings.and(model)).map(str::to_owned).collect();
+        Ok(Self { chosen, ..Self::of_messages(contract)? })
+    }
+
+    fn of_messages(contract: &Value) -> Result<Self, String> {
         let schema = contract.get("input_schema").cloned().unwrap_or_default();
         let named = |member: &str| contract["provider"].get(member).and_then(Value::as_str).map(str::to_owned);
         let kind = |member: &str| schema["properties"].get(member).and_then(|rule| rule.get("type"));
@@ -43,7 +54,7 @@ impl Mapping {
         if contract["provider"]["type"] == "normal" && is(MESSAGE, "string") && takes {
             let others = required(&schema).into_iter().filter(|name| *name != MESSAGE).collect::<Vec<_>>();
             return match others.is_empty() {
-                true => Ok(Self { text: Text::Continued, images: None }),
+                true => Ok(Self { text: Text::Continued, images: None, chosen: Vec::new() }),
                 false => Err(format!("its input needs {} as well", others.join(", "))),
             };
         }
@@ -51,7 +62,7 @@ impl Mapping {
         if let Some(member) = named("messages").or_else(|| is("messages", "array").then(|| "messages".to_owned())) {
             let others = required(&schema).into_iter().filter(|name| **name != member).collect::<Vec<_>>();
             return match others.is_empty() {
-                true => Ok(Self { text: Text::Messages(member), images: None }),
+                true => Ok(Self { text: Text::Messages(member), images: None, chosen: Vec::new() }),
                 false => Err(format!("its input needs {} as well", others.join(", "))),
             };
         }
@@ -65,7 +76,7 @@ impl Mapping {
             [member] => return Err(format!("its input needs {member}, which is not a text")),
             _ => return Err(format!("its input needs {}", required.join(", "))),
         };
-        Ok(Self { text: Text::Member(text), images })
+        Ok(Self { text: Text::Member(text), images, chosen: Vec::new() })
     }
 
     /// Whether the agent sees what was said before.
@@ -76,6 +87,25 @@ impl Mapping {
     /// Whether the agent takes images.
     pub fn sees(&self) -> bool {
         matches!(self.text, Text::Messages(_)) || self.images.is_some()
+    }
+
+    /// What the other members of an input choose.
+    pub(super) fn settings(&self, others: &Map<String, Value>) -> Map<String, Value> {
+        let chosen = self.chosen.iter().filter_map(|name| Some((name.clone(), others.get(name)?.clone())));
+        chosen.collect()
+    }
+
+    /// Takes the settings out of messages. What was chosen last counts for members that the input does not have.
+    pub(super) fn keep_settings(&self, messages: &mut [Message], others: &mut Map<String, Value>) {
+        let mut latest = Map::new();
+        for message in messages {
+            latest.extend(std::mem::take(&mut message.settings));
+        }
+        for name in &self.chosen {
+            if let (None, Some(value)) = (others.get(name), latest.shift_remove(name)) {
+                others.insert(name.clone(), value);
+            }
+        }
     }
 
     /// The input for the last of some messages.
@@ -138,7 +168,7 @@ mod tests {
     }
 
     fn said(role: Role, content: &str) -> Message {
-        Message { role, content: content.to_owned(), images: Vec::new(), kept: None }
+        Message { role, content: content.to_owned(), images: Vec::new(), kept: None, settings: Map::new() }
     }
 
     #[test]
@@ -180,6 +210,26 @@ mod tests {
         assert_eq!((&input["message"], &input["variables"]["y"]), (&json!("b"), &json!("2")));
         assert_eq!(input["conversation"]["kept"], kept);
         assert_eq!(input["conversation"]["messages"].as_array().map(Vec::len), Some(3));
+    }
+
+    #[test]
+    fn what_was_chosen_last_counts() {
+        let contract = json!({
+            "provider": {"type": "llm", "messages": "said", "settings": "chosen"}, "model": {"name": "{input.model}"},
+            "input_schema": {"properties": {"said": {"type": "array"}}, "required": ["said"]},
+        });
+        let mapping = Mapping::of(&contract).expect("a mapping");
+        let members = |value: Value| value.as_object().cloned().expect("an object");
+        let mut first = said(Role::User, "a");
+        first.settings = mapping.settings(&members(json!({"model": "m", "chosen": {"top_k": 1}, "x": 5})));
+        assert_eq!(first.settings, members(json!({"chosen": {"top_k": 1}, "model": "m"})));
+        let mut others = members(json!({"model": "n"}));
+        let mut messages = [first, said(Role::Assistant, "A"), said(Role::User, "b")];
+        mapping.keep_settings(&mut messages, &mut others);
+        assert_eq!(others, members(json!({"model": "n", "chosen": {"top_k": 1}})));
+        assert!(messages.iter().all(|message| message.settings.is_empty()));
+        let plain = json!({"provider": {"messages": "said"}, "model": {"name": "{input.model}"}, "input_schema": contract["input_schema"]});
+        assert!(Mapping::of(&plain).expect("a mapping").settings(&others).is_empty());
     }
 
     #[test]

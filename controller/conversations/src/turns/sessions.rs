@@ -10,7 +10,7 @@ use atlas_state::State;
 use atlas_types::{AgentName, JobId, LEFT_METADATA, Object, ObjectKey, ObjectName};
 use serde_json::{Map, Value};
 
-use super::mapping::{CONVERSATION, MESSAGE};
+use super::mapping::{CONVERSATION, IMAGES, MESSAGE};
 use super::{Asked, ClaimedTurn, ConversationScope, LOOK, Mapping, Message, key, not_with, short, spec_of};
 use crate::Conversations;
 
@@ -25,7 +25,8 @@ pub struct Turn {
     scope: ConversationScope,
     mapping: Mapping,
     text: String,
-    /// The input without the text.
+    images: Vec<Value>,
+    /// The input without the text and the images.
     others: Map<String, Value>,
 }
 
@@ -76,12 +77,13 @@ impl Conversations {
         if !mapping.remembers() {
             return Err(refused("its input has no member for messages"));
         }
-        let Some((text, others)) = message(submission) else {
+        let Some((text, mut others)) = message(submission) else {
             return Err(Error::Malformed(format!(
                 "the input of a job of a conversation is an object with a text '{MESSAGE}'"
             )));
         };
-        Ok(Turn { key, scope: ConversationScope::Named, mapping, text, others })
+        let images = images(&mapping, &mut others);
+        Ok(Turn { key, scope: ConversationScope::Named, mapping, text, images, others })
     }
 
     /// The turn of a job in the session of its agent. A job that cannot be one is left alone: it is refused as without a session.
@@ -99,9 +101,10 @@ impl Conversations {
         let session = provider["session"].as_str().filter(|name| *name != FRESH && provider["type"] != "graph");
         let Some(session) = session else { return Ok(None) };
         let mapping = Mapping::of(&known.value).ok().filter(Mapping::remembers);
-        let (Some(mapping), Some((text, others))) = (mapping, message(submission)) else { return Ok(None) };
+        let (Some(mapping), Some((text, mut others))) = (mapping, message(submission)) else { return Ok(None) };
+        let images = images(&mapping, &mut others);
         let key = key(caller, &session_name(&submission.agent, session))?;
-        Ok(Some(Turn { key, scope: ConversationScope::Shared, mapping, text, others }))
+        Ok(Some(Turn { key, scope: ConversationScope::Shared, mapping, text, images, others }))
     }
 
     /// Submits a job as a turn. Its answer is added when it has ended.
@@ -193,8 +196,8 @@ impl Conversations {
 
 impl Turn {
     fn asked(self, patience: Option<Duration>) -> Asked {
-        let Self { key, scope, mapping, text, others } = self;
-        Asked { key, scope, mapping, message: Message::user(text, Vec::new()), others, patience }
+        let Self { key, scope, mapping, text, images, others } = self;
+        Asked { key, scope, mapping, message: Message::user(text, images), others, patience }
     }
 }
 
@@ -209,6 +212,15 @@ fn message(submission: &Submission) -> Option<(String, Map<String, Value>)> {
     let Value::String(text) = members.shift_remove(MESSAGE)? else { return None };
     members.shift_remove(CONVERSATION);
     Some((text, members))
+}
+
+/// The images of the message: those in the member `images`, if messages of the agent can have some.
+fn images(mapping: &Mapping, others: &mut Map<String, Value>) -> Vec<Value> {
+    if !mapping.sees() || !others.get(IMAGES).is_some_and(Value::is_array) {
+        return Vec::new();
+    }
+    let Some(Value::Array(images)) = others.shift_remove(IMAGES) else { return Vec::new() };
+    images
 }
 
 /// The beginning of the conversations of sessions.

@@ -166,6 +166,7 @@ pub(super) fn call<'a>(
         OperationId::Conversations(operation) => match operation {
             Conversations::ListConversations => Box::pin(conversations::list(door, caller, request)),
             Conversations::GetConversation => Box::pin(conversations::get(door, caller, request, first)),
+            Conversations::BranchConversation => Box::pin(conversations::branch(door, caller, request, first)),
             Conversations::DeleteConversation => Box::pin(conversations::delete(door, caller, first)),
             Conversations::McpRegistry => Box::pin(mcp::registry(door, caller, request)),
         },

@@ -35,6 +35,17 @@ impl Service {
         self.shared.conversations.conversation(caller, name, consistency).await
     }
 
+    /// Begins a conversation with the first turns of another one, or with all of them.
+    pub async fn branch_conversation(
+        &self,
+        caller: &Caller,
+        name: &str,
+        id: &str,
+        turns: Option<u64>,
+    ) -> Result<Value, Error> {
+        self.shared.conversations.branch(caller, name, id, turns).await
+    }
+
     /// Deletes a conversation with its messages. A turn under way goes on; its answer is not kept.
     pub async fn delete_conversation(&self, caller: &Caller, name: &str) -> Result<(), Error> {
         self.shared.conversations.delete_conversation(caller, name).await

@@ -2,16 +2,19 @@
 
 use atlas_access::Right;
 
-use super::operation::{Content, Operation};
-use super::parts::{CONSISTENCY, OWN_OR_CONTROL, READ, WRITE, delete, get, in_namespace, ok};
-use crate::catalogue::{OBJECT_CHANGED, OBJECT_IN_USE, UNKNOWN_OBJECT, UNKNOWN_OBJECT_KIND};
-use crate::types::{Conversation, Deletion, McpServers};
+use super::operation::{Body, Content, Operation};
+use super::parts::{BODY, CONSISTENCY, IDEMPOTENCY_KEY, OWN_OR_CONTROL, READ, WRITE, created, delete, get, in_namespace, ok, post};
+use crate::catalogue::{
+    ARTIFACT_MISSING, CLUSTER_FULL, LIMIT_REACHED, OBJECT_CHANGED, OBJECT_IN_USE, PEERS_AWAY, UNKNOWN_OBJECT, UNKNOWN_OBJECT_KIND,
+};
+use crate::types::{Conversation, ConversationBranch, Deletion, McpServers};
 
 operation_ids! {
     /// Conversations with agents, and the agents as MCP servers.
     Conversations {
         ListConversations = "listConversations",
         GetConversation = "getConversation",
+        BranchConversation = "branchConversation",
         DeleteConversation = "deleteConversation",
         McpRegistry = "mcpRegistry",
     }
@@ -36,6 +39,16 @@ pub(super) const OPERATIONS: &[Operation] = &[
     .takes(&[CONSISTENCY])
     .answers(&[ok("the conversation", &[Content::json::<Conversation>()])])
     .refuses(&[READ, &[UNKNOWN_OBJECT]]),
+    post(
+        Conversations::BranchConversation.id(),
+        in_namespace(Right::JobsSubmit),
+        "/api/conversations/{id}/branch",
+        "Begins another conversation with the first turns of this one. Both go on independently of each other.",
+    )
+    .takes(&[IDEMPOTENCY_KEY])
+    .body(Body::json::<ConversationBranch>())
+    .answers(&[created("the new conversation, without its messages", &[Content::json::<Conversation>()])])
+    .refuses(&[WRITE, BODY, &[UNKNOWN_OBJECT, OBJECT_CHANGED, LIMIT_REACHED, CLUSTER_FULL, ARTIFACT_MISSING, PEERS_AWAY]]),
     delete(
         Conversations::DeleteConversation.id(),
         OWN_OR_CONTROL,

@@ -48,6 +48,21 @@ pub struct ConversationMessage {
     pub content: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub images: Option<Vec<Map<String, Value>>>,
+    /// The model and the settings that a message was asked with, if the agent lets its input choose them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub settings: Option<Map<String, Value>>,
+}
+
+/// A conversation that begins with turns of another one.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ConversationBranch {
+    /// The name of the new conversation.
+    pub id: String,
+    /// How many turns it begins with; all without it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "u64")]
+    pub turns: Option<u64>,
 }
 
 /// An MCP server and the issuers of tokens for it.
