@@ -101,12 +101,13 @@ const ARROWS: &[(&str, &str)] = &[
     ("xtask", "notice"),
     (
         "atlas-cli",
-        "access api audit bundled checks contract dev documents env expressions graph heap http knowledge mcp-spec model oauth offline package pages retrieval secrets tls tool-runner turn types",
+        "access api audit bundled chat checks contract dev documents env expressions graph heap http knowledge mcp-spec model oauth offline package pages retrieval secrets terminal tls tool-runner turn types",
     ),
     ("atlas-compat", "bundled cli contract dev env heap mcp-spec package policy turn types"),
     ("atlas-dev", "controller env telemetry types worker"),
     ("atlas-offline", "format raft recovery types"),
     ("atlas-terminal", ""),
+    ("atlas-chat", ""),
     ("atlas-counts", "dev env package"),
     (
         "atlas-bench",
