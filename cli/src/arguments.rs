@@ -8,10 +8,10 @@ use clap::builder::{OsStr, Resettable};
 use clap::{Arg, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::command::{
-    agent, apply, audit, auth, chain, cluster, complete, completion, config, context, conversation, deploy, dev,
-    dev_member, diff, docs, doctor, edit, event, explain_error, generic, graph, import, init, job, knowledge, label,
-    login, logs, mcp, memory, model, node, operator, orchestrator, peer, policy, question, rag, run, secret, skill,
-    step, test, top, trace, trigger, types, wait,
+    agent, apply, ask, audit, auth, chain, chat, cluster, complete, completion, config, context, conversation, deploy,
+    dev, dev_member, diff, docs, doctor, edit, event, explain_error, generic, graph, import, init, job, knowledge,
+    label, login, logs, mcp, memory, model, node, operator, orchestrator, peer, policy, question, rag, run, secret,
+    skill, step, test, top, trace, trigger, types, wait,
 };
 use crate::exit;
 use crate::globals::Globals;
@@ -98,6 +98,10 @@ pub(crate) enum Command {
     Types(types::Options),
     /// Runs an agent on one input and prints its output.
     Run(run::Options),
+    /// Talks with an agent or a model: messages in turn, and the cluster keeps the conversation.
+    Chat(Box<chat::Options>),
+    /// Asks an agent or a model one thing and prints the answer.
+    Ask(Box<ask::Options>),
     /// Prints the logs of a job, or of the latest jobs of an agent or node.
     Logs(logs::Options),
     /// Explains why a job is waiting; same as job explain.

@@ -37,6 +37,7 @@ use crate::words;
 use request::Request;
 use transport::{Delay, Transport};
 
+pub(crate) use events::Events;
 pub(crate) use issuer::IssuerClient;
 pub(crate) use mcp::McpAnswer;
 pub(crate) use objects::all_objects;

@@ -2,10 +2,12 @@
 
 pub(crate) mod agent;
 pub(crate) mod apply;
+pub(crate) mod ask;
 pub(crate) mod audit;
 pub(crate) mod auth;
 pub(crate) mod chain;
 pub(crate) mod chain_run;
+pub(crate) mod chat;
 pub(crate) mod cluster;
 pub(crate) mod complete;
 pub(crate) mod completion;

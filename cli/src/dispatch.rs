@@ -4,10 +4,10 @@ use clap::CommandFactory;
 
 use crate::arguments::{Arguments, Command};
 use crate::command::{
-    agent, apply, audit, auth, chain, cluster, complete, completion, config, context, conversation, deploy, dev,
-    dev_member, diff, docs, doctor, edit, event, explain_error, generic, graph, import, init, job, knowledge, label,
-    login, logs, mcp, memory, model, node, operator, orchestrator, peer, policy, question, rag, run, secret, skill,
-    step, test, top, trace, trigger, types, version, wait,
+    agent, apply, ask, audit, auth, chain, chat, cluster, complete, completion, config, context, conversation, deploy,
+    dev, dev_member, diff, docs, doctor, edit, event, explain_error, generic, graph, import, init, job, knowledge,
+    label, login, logs, mcp, memory, model, node, operator, orchestrator, peer, policy, question, rag, run, secret,
+    skill, step, test, top, trace, trigger, types, version, wait,
 };
 use crate::context::Context;
 use crate::exit::Exit;
@@ -37,6 +37,8 @@ pub(crate) fn run(context: &Context, command: Command) -> Result<Exit, Failure> 
         Command::ExplainError(options) => explain_error::run(context, &options),
         Command::Types(options) => block_on(types::run(context, &options)),
         Command::Run(options) => block_on(run::run(context, &options)),
+        Command::Chat(options) => block_on(chat::run(context, &options)),
+        Command::Ask(options) => block_on(ask::run(context, &options)),
         Command::Logs(options) => block_on(logs::run(context, &options)),
         Command::Explain(options) => block_on(job::explain(context, &options)),
         Command::Top(options) => block_on(top::run(context, &options)),

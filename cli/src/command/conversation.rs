@@ -1,9 +1,10 @@
 //! `atlasctl conversation`: what was said to agents, and what they answered.
 
 use atlas_api::types::{Conversation, ConversationMessage};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::answers;
+use crate::command::job::{TranscriptForm, transcript_message};
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -21,8 +22,12 @@ pub(crate) enum Verb {
     List(Options),
     /// Shows a conversation with its messages.
     Show(Name),
-    /// Prints a conversation with its messages as JSON.
-    Export(Name),
+    /// Prints a conversation with its messages as JSON, or in another form.
+    Export(ExportOptions),
+    /// Begins a conversation with the first turns of another one, or with all of them.
+    Branch(BranchOptions),
+    /// Gives a conversation another name.
+    Rename(Renaming),
     /// Deletes conversations.
     Delete(Names),
 }
@@ -40,6 +45,39 @@ pub(crate) struct Name {
     /// The conversation's id.
     #[arg(value_name = "ID", value_parser = names::conversation)]
     id: String,
+}
+
+/// Options of `atlasctl conversation export`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct ExportOptions {
+    #[command(flatten)]
+    name: Name,
+    /// Form: Markdown, or messages as OpenAI's interface has them; without it, JSON as the interface of Atlas has it.
+    #[arg(long = "as", value_name = "md|openai")]
+    form: Option<TranscriptForm>,
+}
+
+/// Options of `atlasctl conversation branch`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct BranchOptions {
+    #[command(flatten)]
+    name: Name,
+    /// The id of the new conversation.
+    #[arg(value_name = "NEW", value_parser = names::conversation)]
+    new: String,
+    /// How many turns it begins with; all without it.
+    #[arg(long, value_name = "COUNT")]
+    turns: Option<u64>,
+}
+
+/// Options of `atlasctl conversation rename`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Renaming {
+    #[command(flatten)]
+    name: Name,
+    /// The new id.
+    #[arg(value_name = "NEW", value_parser = names::conversation)]
+    new: String,
 }
 
 /// Ids of conversations.
@@ -65,7 +103,16 @@ pub(crate) async fn run(context: &Context, verb: &Verb) -> Result<Exit, Failure>
     match verb {
         Verb::List(options) => list(context, options).await,
         Verb::Show(name) => show(context, &name.id).await,
-        Verb::Export(name) => export(context, &name.id).await,
+        Verb::Export(options) => export(context, options).await,
+        Verb::Branch(BranchOptions { name, new, turns }) => {
+            let value = branch(context, &name.id, new, *turns).await?;
+            shown(context, value, new, &format!("begun from {}", name.id))
+        }
+        Verb::Rename(Renaming { name, new }) => {
+            let value = branch(context, &name.id, new, None).await?;
+            context.client()?.delete(&[PATH[0], PATH[1], &name.id]).await?;
+            shown(context, value, new, &format!("was {}", name.id))
+        }
         Verb::Delete(names) => names::each(context, &names.ids, async |id| delete(context, id).await).await,
     }
 }
@@ -95,7 +142,7 @@ async fn show(context: &Context, id: &str) -> Result<Exit, Failure> {
 fn text(conversation: &Conversation) -> String {
     let Conversation { id, agent, scope, turns, running_job, messages, .. } = conversation;
     let mut text = format!("{id}  with {agent}  {scope}  {}\n", words::count(*turns, "turn"));
-    for ConversationMessage { role, content, images } in messages.iter().flatten() {
+    for ConversationMessage { role, content, images, .. } in messages.iter().flatten() {
         let images = match images.as_ref().map_or(0, Vec::len) {
             0 => String::new(),
             count => format!(" ({})", words::count(count as u64, "image")),
@@ -109,9 +156,33 @@ fn text(conversation: &Conversation) -> String {
     text
 }
 
-async fn export(context: &Context, id: &str) -> Result<Exit, Failure> {
-    let value = read(context, id).await?;
-    context.print(&format!("{value:#}\n"))?;
+async fn export(context: &Context, options: &ExportOptions) -> Result<Exit, Failure> {
+    let value = read(context, &options.name.id).await?;
+    let text = options.form.map_or_else(|| format!("{value:#}\n"), |form| document(&value, form));
+    context.print(&text)?;
+    Ok(Exit::Done)
+}
+
+/// A conversation with its messages as a document.
+pub(crate) fn document(conversation: &Value, form: TranscriptForm) -> String {
+    let messages = conversation["messages"].as_array().into_iter().flatten();
+    let text = |name: &str| conversation[name].as_str().unwrap_or_default();
+    form.text(&format!("{} with {}", text("id"), text("agent")), &messages.map(transcript_message).collect::<Vec<_>>())
+}
+
+/// Begins a conversation with turns of another one.
+async fn branch(context: &Context, id: &str, new: &str, turns: Option<u64>) -> Result<Value, Failure> {
+    let mut body = json!({ "id": new });
+    if let Some(turns) = turns {
+        body["turns"] = turns.into();
+    }
+    context.client()?.post(&[PATH[0], PATH[1], id, "branch"], &[], &body).await
+}
+
+fn shown(context: &Context, value: Value, id: &str, what: &str) -> Result<Exit, Failure> {
+    let name = format!("conversation/{id}");
+    let turns = words::count(value["turns"].as_u64().unwrap_or(0), "turn");
+    context.show(&Shown { value, text: format!("{name}  {what}  {turns}\n"), names: vec![name] })?;
     Ok(Exit::Done)
 }
 
@@ -132,6 +203,7 @@ mod tests {
             role: role.to_owned(),
             content: content.to_owned(),
             images: None,
+            settings: None,
         };
         let conversation = Conversation {
             id: "trip".to_owned(),

@@ -17,8 +17,10 @@ mod replay;
 mod resolve;
 mod result;
 mod retry;
+mod said;
 mod show;
 pub(crate) mod steps;
+mod transcript;
 pub(crate) mod tree;
 mod wait;
 pub(crate) mod watch;
@@ -30,7 +32,9 @@ pub(crate) use list::{Listing, Options as ListOptions, run as list, watch as wat
 pub(crate) use logs::{Which as WhichLines, follow as follow_logs, line as log_line, of_job as logs};
 pub(crate) use pieces::{Piece, Printed, follow as follow_pieces};
 pub(crate) use retry::Options as RetryOptions;
+pub(crate) use said::StepReader;
 pub(crate) use show::show;
+pub(crate) use transcript::{TranscriptForm, message as transcript_message};
 
 use crate::command::question::{self, JobAnswer};
 use crate::command::trace;
@@ -80,6 +84,8 @@ pub(crate) enum Verb {
     Trace(trace::Options),
     /// Lists the recorded steps of a job.
     Steps(steps::Options),
+    /// Prints what was said in a job of an agent with a model: prompts, answers, tool calls and their results.
+    Transcript(transcript::Options),
     /// Runs the agent loop over the recorded steps of a job again, without calling its models and tools.
     Replay(replay::Options),
     /// Begins a new job with the first recorded steps of a job, to go on with another model or version.
@@ -107,6 +113,7 @@ pub(crate) async fn run(context: &Context, verb: &Verb) -> Result<Exit, Failure>
         Verb::Cost(options) => cost::run(context, options).await,
         Verb::Trace(options) => trace::show_all(context, options).await,
         Verb::Steps(options) => steps::run(context, options).await,
+        Verb::Transcript(options) => transcript::run(context, options).await,
         Verb::Replay(options) => replay::run(context, options).await,
         Verb::Fork(options) => fork::run(context, options).await,
     }

@@ -12,6 +12,8 @@ mod ask_docs;
 #[cfg(test)]
 mod chains;
 #[cfg(test)]
+mod chats;
+#[cfg(test)]
 mod document_bases;
 #[cfg(test)]
 mod document_readers;

@@ -157,6 +157,8 @@ fn of_option(path: &[&str], name: &str) -> Option<Vec<Names>> {
         (Some(&("dev" | "dev-member")), "agent" | "node") => None,
         (_, "agent") => Some(vec![Names::Agents]),
         (_, "node") => Some(vec![Names::Nodes]),
+        (Some(&("chat" | "ask")), "model") => Some(vec![Names::Models]),
+        (Some(&("chat" | "ask" | "run")), "conversation") => Some(vec![Names::Conversations]),
         (_, "context") => Some(vec![Names::Contexts]),
         (Some(&"audit"), "member") => Some(vec![Names::Controllers]),
         _ => None,
@@ -167,6 +169,7 @@ fn of_positional(line: &Line<'_>, argument: &Arg) -> Option<Vec<Names>> {
     let name = argument.get_value_names().and_then(|names| names.first())?.as_str();
     Some(match (&line.path[..], name) {
         (["explain"] | ["job" | "trace" | "graph", ..] | ["audit", "receipt"], "ID" | "JOB") => vec![Names::Jobs],
+        (["chat"], "AGENT|MODEL") => vec![Names::Agents, Names::Models],
         (["run"], "AGENT") => vec![Names::Agents, Names::Chains],
         (["chain", "show"], "NAME") | (["chain", ..], "FILE|NAME") => vec![Names::Chains],
         (["agent", "show" | "schema" | "versions" | "eval" | "data-set"] | ["mcp", "pin" | "unpin"], "NAME") => {

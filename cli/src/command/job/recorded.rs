@@ -4,7 +4,7 @@ use atlas_api::types::{Job, JobStep};
 use atlas_checks::Schemas;
 use atlas_contract::platform;
 use atlas_turn::replay::{Ending, Replay, ReplayError, Step, replay};
-use atlas_turn::{images, messages};
+use atlas_turn::{ChosenSettings, images, messages, model_member};
 use atlas_types::CONVERSATION_METADATA;
 use serde_json::{Value, json};
 
@@ -49,6 +49,13 @@ impl Recorded {
         }
         if let Some(member) = member("messages") {
             said = messages::take(&mut input, member).map_err(Failure::answer)?;
+        }
+        if let Some(member) = member("settings") {
+            ChosenSettings::take(&mut input, member).map_err(Failure::answer)?;
+            let named = contract["model"]["name"].as_str().and_then(model_member);
+            if let (Some(named), Some(members)) = (named, input.as_object_mut()) {
+                members.shift_remove(named);
+            }
         }
         let is_normal = member("type") == Some("normal");
         if is_normal && job.metadata.contains_key(CONVERSATION_METADATA) {
