@@ -30,6 +30,9 @@ use super::{Execution, stopped};
 use crate::attempt::Work;
 use crate::provider::{Control, Shared};
 
+/// Why work is not done that was handed to another thread.
+const STOPS: &str = "the worker stops";
+
 /// What the operator permits those jobs.
 #[derive(Debug, Default)]
 pub(crate) struct Collection {

@@ -179,7 +179,10 @@ impl<'a, C: Controllers> Handing<'a, C> {
 
     fn note(&mut self, what: &str, why: &str) {
         if self.sums.errors.len() < ERRORS_MAX {
-            let text = format!("{what}: {why}").replace(char::is_control, " ");
+            // A long name leaves room for the reason.
+            let name: String = what.chars().take(ERROR_CHARS_MAX / 2).collect();
+            let cut = if name.len() < what.len() { "…" } else { "" };
+            let text = format!("{name}{cut}: {why}").replace(char::is_control, " ");
             self.sums.errors.push(text.chars().take(ERROR_CHARS_MAX).collect());
         } else {
             self.sums.more_errors += 1;
@@ -249,7 +252,8 @@ impl<'a, C: Controllers> Handing<'a, C> {
         self.sums.documents += count.saturating_sub(refused.len() as u64);
         for one in refused {
             let text = |name: &str| one[name].as_str().unwrap_or_default().to_owned();
-            // It is among what was seen, so what the base has of it stays.
+            // It is among what was seen, so what the base has of it stays, also if that came from another source which is read later.
+            self.all.remove(&text("source"));
             self.note(&text("source"), &text("reason"));
         }
         Ok(())

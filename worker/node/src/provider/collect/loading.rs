@@ -9,9 +9,8 @@ use atlas_pages::{Kind, Loader, loaded};
 use serde_json::{Map, Value};
 
 use super::handing::{Controllers, Handing, Read, TEXT_BYTES_MAX};
-use super::site::STOPS;
 use super::web::{Answer, WebError};
-use super::{Fault, files};
+use super::{Fault, STOPS, files};
 use crate::agent::Agent;
 use crate::folder::Folder;
 use crate::provider::command::{self, Ended, Keep, Launch};

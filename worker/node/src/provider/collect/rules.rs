@@ -6,6 +6,7 @@ use atlas_env::Env;
 use atlas_pages::Robots;
 use url::Url;
 
+use super::STOPS;
 use super::web::{Web, WebError};
 use crate::provider::elsewhere;
 
@@ -70,7 +71,7 @@ impl<'a> Rules<'a> {
                 let mut body = answer.body;
                 body.truncate(ROBOTS_BYTES_MAX);
                 let read = move || Robots::read(&String::from_utf8_lossy(&body));
-                elsewhere(self.env, ROBOTS_BYTES_MAX, read).await.ok_or_else(|| "the worker stops".to_owned())
+                elsewhere(self.env, ROBOTS_BYTES_MAX, read).await.ok_or_else(|| STOPS.to_owned())
             }
             Err(WebError::Status(status)) if (400..500).contains(&status) && status != 429 => Ok(Robots::default()),
             Err(error) => Err(error.to_string()),

@@ -5,18 +5,15 @@ use std::collections::{BTreeSet, VecDeque};
 use atlas_pages::{Kind, Page, Sitemap, decoded, gunzipped, markdown};
 use url::Url;
 
-use super::Fault;
 use super::handing::{Controllers, Handing, Read};
 use super::loading::Programs;
-use super::walk::{KNOWN_MAX, Left, Scope, Walk};
+use super::walk::{KNOWN_MAX, Queue, Scope, Walk};
 use super::web::{Answer, BODY_BYTES_MAX, Web};
+use super::{Fault, STOPS};
 use crate::provider::elsewhere;
 
 /// Most sitemaps of one source.
 const SITEMAPS_MAX: usize = 50;
-
-/// What is said of a page while the worker stops.
-pub(super) const STOPS: &str = "the worker stops";
 
 /// Reads one page. Its own website does not have to allow it: somebody named this page.
 pub(super) async fn page<C: Controllers>(
@@ -44,7 +41,7 @@ pub(super) async fn crawl<C: Controllers>(
     handing: &mut Handing<'_, C>,
 ) -> Result<(), Fault> {
     let scope = Scope::Below(start.to_string());
-    Walk { web, programs, scope }.pages(Left::of([start.clone()]), handing).await
+    Walk { web, programs, scope }.pages(Queue::of([start.clone()]), handing).await
 }
 
 /// Reads the pages that sitemaps list.
@@ -101,7 +98,7 @@ pub(super) async fn listed<C: Controllers>(
         }
     }
     let scope = Scope::Of(sitemap.host().map(|host| host.to_owned()));
-    Walk { web, programs, scope }.pages(Left::of(listed), handing).await
+    Walk { web, programs, scope }.pages(Queue::of(listed), handing).await
 }
 
 /// What is read over TLS leads to nothing that is not.

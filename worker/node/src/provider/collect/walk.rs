@@ -55,14 +55,14 @@ struct Next {
 
 /// The pages that are to be read, and those that were.
 #[derive(Debug, Default)]
-pub(super) struct Left {
+pub(super) struct Queue {
     known: BTreeSet<Url>,
     waiting: VecDeque<Next>,
     /// Whether there are more than are kept.
     has_more: bool,
 }
 
-impl Left {
+impl Queue {
     pub(super) fn of(first: impl IntoIterator<Item = Url>) -> Self {
         let mut left = Self::default();
         for url in first {
@@ -110,7 +110,7 @@ struct Track {
 impl Walk<'_> {
     pub(super) async fn pages<C: Controllers>(
         &self,
-        mut left: Left,
+        mut left: Queue,
         handing: &mut Handing<'_, C>,
     ) -> Result<(), Fault> {
         let mut rules = Rules::new(self.web, &self.programs.shared.env);
@@ -157,7 +157,7 @@ impl Walk<'_> {
         &self,
         next: &Next,
         answer: Answer,
-        (left, track): (&mut Left, &mut Track),
+        (left, track): (&mut Queue, &mut Track),
         handing: &mut Handing<'_, C>,
     ) -> Result<(), Fault> {
         track.has_first |= next.depth == 0;
@@ -186,7 +186,7 @@ impl Walk<'_> {
         &self,
         next: &Next,
         redirect: Redirect,
-        (left, track): (&mut Left, &mut Track),
+        (left, track): (&mut Queue, &mut Track),
         handing: &mut Handing<'_, C>,
     ) {
         let from = next.url.as_str();
@@ -209,7 +209,7 @@ impl Walk<'_> {
     }
 
     /// Decides what happens to pages that have moved, and notes what was left out.
-    fn close<C: Controllers>(&self, left: &Left, track: &Track, handing: &mut Handing<'_, C>) {
+    fn close<C: Controllers>(&self, left: &Queue, track: &Track, handing: &mut Handing<'_, C>) {
         for url in track.moved.keys() {
             match track.end_of(url) {
                 Moved::Read => {}
@@ -280,7 +280,7 @@ mod tests {
     #[test]
     fn addresses_that_are_kept_have_a_bound() {
         let long = "a".repeat(atlas_pages::ADDRESS_BYTES_MAX - "http://h/".len() - 8);
-        let mut left = Left::of([url("/")]);
+        let mut left = Queue::of([url("/")]);
         for number in 0..20_000 {
             left.add(url(&format!("/{number:08}{long}")), 1);
         }

@@ -13,6 +13,7 @@ use http::{HeaderName, HeaderValue, Request, Response};
 use hyper_util::client::legacy::Client;
 use url::Url;
 
+use super::STOPS;
 use crate::provider::elsewhere;
 
 /// How long one request may take, from the name of the server to the last byte of its body.
@@ -169,7 +170,7 @@ impl Web {
             "gzip" | "x-gzip" => {
                 // A few bytes may become many.
                 let inside = elsewhere(&self.env, BODY_BYTES_MAX, move || gunzipped(body, BODY_BYTES_MAX)).await;
-                let inside = inside.ok_or_else(|| WebError::Exchange("the worker stops".to_owned()))?;
+                let inside = inside.ok_or_else(|| WebError::Exchange(STOPS.to_owned()))?;
                 inside.map_err(|error| WebError::Unreadable(error.to_string()))?
             }
             other => {

@@ -17,6 +17,20 @@ impl Controllers for Taker {
     }
 }
 
+/// Takes no document.
+#[derive(Default)]
+struct Refuser(Taker);
+
+impl Controllers for Refuser {
+    async fn ask(&self, tool: &str, arguments: &Value) -> Result<Answer, Stopped> {
+        let documents = arguments["documents"].as_array().into_iter().flatten();
+        let refused: Vec<Value> =
+            documents.map(|document| json!({"source": document["source"], "reason": "the base is full"})).collect();
+        self.0.ask(tool, arguments).await?;
+        Ok(Answer::Completed(json!({"refused": refused}).to_string().into_bytes().into()))
+    }
+}
+
 fn read(name: &str, text: String) -> Read {
     Read { name: name.to_owned(), text, metadata: Map::new() }
 }
@@ -187,4 +201,18 @@ async fn a_source_that_is_named_twice_is_read_once() {
     handing.document(read("a", "text".to_owned())).await.expect("taken once");
     handing.end().await.expect("ended");
     assert!(!removes(&taker, "s", "a"));
+}
+
+#[tokio::test]
+async fn what_controllers_refuse_stays_as_it_was() {
+    let refuser = Refuser::default();
+    let mut handing = Handing::new(&refuser, "b");
+    for source in ["s", "t"] {
+        assert!(handing.begin(source));
+        handing.document(read("a", "text".to_owned())).await.expect("noted");
+        handing.end().await.expect("ended");
+    }
+    assert!(!removes(&refuser.0, "s", "a") && !removes(&refuser.0, "t", "a"));
+    let sums = handing.finish(&[]).await.expect("finished");
+    assert_eq!((sums.documents, sums.errors.len()), (0, 2));
 }
