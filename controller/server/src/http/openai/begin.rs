@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use atlas_model::{Purpose, Request, Role};
+use atlas_model::{Capability, ModelSpec, Part, Purpose, Request, Role};
 use atlas_openai::{Dialogue, DialogueMessage, WireError, job_input};
 use atlas_service::{
     Caller, Mapping, Message, ModelCall, ShownAgent, Submission, SubmittedJob, UsableForm, UsableModel,
@@ -103,6 +103,7 @@ pub(super) async fn begin(
                 let text = format!("the model {:?} has the type {is}, and {wanted} is needed", asked.model);
                 return Err(WireError::invalid(text).at("model").into());
             }
+            check_capabilities(&spec, &asked)?;
             let mut input = job_input(&name, asked.request);
             input["stream"] = asked.stream.into();
             if let Some(members) = input.as_object_mut() {
@@ -141,6 +142,31 @@ pub(super) async fn begin(
         // Names that are looked up become agents.
         UsableForm::Chain => Err(WireError::model_not_found(asked.model).into()),
     }
+}
+
+/// Refuses what the model does not declare: a worker would leave the form of the answer out, because agents check theirs themselves. What a
+/// fallback may be able to do is not refused here.
+fn check_capabilities(spec: &ModelSpec, asked: &Asked<'_>) -> Result<(), WireError> {
+    let request = asked.request;
+    let lacks = |capability| !spec.capabilities.contains(&capability);
+    let why = |word: &str| format!("the model {:?} does not declare the capability {word}", asked.model);
+    let is_image = |part: &Part| matches!(part, Part::Image(_));
+    let format = if asked.operation == "response" { "text.format" } else { "response_format" };
+    if request.output.is_some() && lacks(Capability::JsonSchema) {
+        return Err(WireError::unsupported(format, &why("json_schema")));
+    }
+    if !spec.fallbacks.is_empty() {
+        return Ok(());
+    }
+    if !request.tools.is_empty() && lacks(Capability::Tools) {
+        return Err(WireError::unsupported("tools", &why("tools")));
+    }
+    let has_images = request.messages.iter().flat_map(|message| &message.parts).any(is_image);
+    if has_images && lacks(Capability::Vision) {
+        let list = if asked.operation == "response" { "input" } else { "messages" };
+        return Err(WireError::unsupported(list, &why("vision")));
+    }
+    Ok(())
 }
 
 fn labels(asked: &Asked<'_>) -> BTreeMap<String, String> {
