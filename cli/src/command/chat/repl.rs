@@ -68,7 +68,8 @@ pub(super) async fn run(context: &Context, client: &Client, mut chat: Chat) -> R
     chat.look(client).await;
     if lines.is_terminal() {
         chat.know_names(client).await;
-        context.note(&format!("{}  (.help lists commands, Ctrl+D leaves)", chat.heading()));
+        context.note(&chat.heading());
+        context.note(".help lists the commands, Ctrl+D leaves");
     }
     loop {
         chat.share();

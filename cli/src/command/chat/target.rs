@@ -66,11 +66,10 @@ impl Target {
     async fn named(client: &Client, name: &str) -> Result<Self, Failure> {
         match Self::agent(client, name).await {
             Err(failure) if failure.exit == Exit::NotFound => {
-                let is_there = |value: Result<Value, Failure>| value.is_ok_and(|value| !value.is_null());
-                if is_there(client.get_if_known(&["api", "objects", MODEL, name]).await) {
-                    return Ok(Self::Model(name.to_owned()));
+                if let Ok(model) = Self::model(client, name).await {
+                    return Ok(model);
                 }
-                if is_there(client.get_if_known(&["api", "objects", "chain", name]).await) {
+                if client.get(&["api", "objects", "chain", name], &[]).await.is_ok() {
                     let text = format!("\"{name}\" is a chain, and a chain takes no messages");
                     return Err(Failure::usage(text).with_next(format!("run it: atlasctl run {}", words::shell(name))));
                 }
@@ -86,10 +85,9 @@ impl Target {
     pub(crate) async fn agent(client: &Client, name: &str) -> Result<Self, Failure> {
         let (name, version) = name.split_once('@').map_or((name, None), |(name, version)| (name, Some(version)));
         let query: Vec<(&str, &str)> = version.iter().map(|version| ("version", *version)).collect();
-        let mut value = client.get(&["api", "agents", name], &query).await?;
-        let contract = value["contract"].take();
+        let value = client.get(&["api", "agents", name], &query).await?;
         let agent: Agent = answers::read(&value)?;
-        let reads = Reads::of(&contract, &agent.input_schema).map_err(|why| {
+        let reads = Reads::of(&value["contract"], &agent.input_schema).map_err(|why| {
             let text = format!("{name} takes no messages: {why}");
             Failure::new("E1104", Exit::Invalid, text).with_next(format!("run it: atlasctl run {}", words::shell(name)))
         })?;
@@ -99,13 +97,23 @@ impl Target {
 
     /// A model of the namespace.
     pub(crate) async fn model(client: &Client, name: &str) -> Result<Self, Failure> {
-        client.get(&["api", "objects", MODEL, name], &[]).await?;
-        Ok(Self::Model(name.to_owned()))
+        match client.get(&["api", "objects", MODEL, name], &[]).await {
+            Ok(_) => Ok(Self::Model(name.to_owned())),
+            Err(failure) if failure.exit == Exit::NotFound => {
+                of_tier(client, name).await?.map(Self::Model).ok_or(failure)
+            }
+            Err(failure) => Err(failure),
+        }
     }
 
     /// The model to talk with if nobody was named: that of a tier, or the first.
     async fn some_model(client: &Client) -> Result<Self, Failure> {
         let names = models(client).await?;
+        for tier in TIERS {
+            if let Some(name) = of_tier(client, tier).await? {
+                return Ok(Self::Model(name));
+            }
+        }
         let tier = TIERS.iter().find(|tier| names.iter().any(|name| name == *tier));
         let name = tier.map(|tier| (*tier).to_owned()).or_else(|| names.into_iter().next());
         name.map(Self::Model).ok_or_else(|| {
@@ -154,7 +162,8 @@ impl Target {
         match self {
             Self::Model(model) => {
                 input.insert("model".to_owned(), model.as_str().into());
-                if !settings.is_empty() {
+                // An empty object says that nothing is set any more.
+                if conversation.is_some() || !settings.is_empty() {
                     input.insert("settings".to_owned(), settings.value());
                 }
                 said(&mut input, "messages", message, conversation.is_some());
@@ -234,6 +243,15 @@ impl Reads {
         };
         Ok(Self::Text { member: member.to_owned(), images })
     }
+}
+
+/// The model that the namespace has for a tier, if it says so.
+async fn of_tier(client: &Client, tier: &str) -> Result<Option<String>, Failure> {
+    if !TIERS.contains(&tier) {
+        return Ok(None);
+    }
+    let object = client.get_if_known(&["api", "objects", "tier", tier]).await?;
+    Ok(object["spec"]["model"].as_str().map(str::to_owned))
 }
 
 /// The names of the models that hold conversations.

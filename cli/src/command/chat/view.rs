@@ -153,12 +153,11 @@ pub(crate) fn style() -> Style {
     Style::colored(width, colors, theme(&set("COLORFGBG")))
 }
 
-/// The background by what some terminals say in `COLORFGBG`: the last number is its colour.
+/// The background by what some terminals say in `COLORFGBG`: the last number is its colour. Without it, most are dark.
 fn theme(text: &str) -> Theme {
     match text.rsplit(';').next().and_then(|number| number.parse::<u8>().ok()) {
-        Some(0..=6 | 8) => Theme::Dark,
         Some(7 | 9..=15) => Theme::Light,
-        _ => Theme::None,
+        _ => Theme::Dark,
     }
 }
 
@@ -176,6 +175,6 @@ mod tests {
     fn the_background_is_the_last_number() {
         assert_eq!(theme("15;0"), Theme::Dark);
         assert_eq!(theme("0;default;15"), Theme::Light);
-        assert_eq!(theme(""), Theme::None);
+        assert_eq!(theme(""), Theme::Dark);
     }
 }
