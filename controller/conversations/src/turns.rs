@@ -280,7 +280,7 @@ impl Conversations {
             }
             // Nothing refers to the message until it is in the conversation, and it is kept for a limited time only until then. So it is
             // stored after the wait.
-            let said = self.store_messages(std::slice::from_ref(message)).await?;
+            let said = self.store_messages(&[self.with_news(&spec, message).await?]).await?;
             spec.turn = Some(TurnUnderWay { job: job.clone(), message: said.digest, since: now });
             spec.updated_at = now;
             let expect = old.map_or(Expect::Absent, |object| Expect::Revision(object.revision));

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use atlas_model::CALL_AGENT;
+use atlas_model::{CALL_AGENT, CHAT_AGENT};
 use atlas_objects::{SecretProvider, SecretSpec, models_of_tier, with_fallbacks};
 use atlas_secrets::{Reference, Template, variable_of};
 use atlas_state::State;
@@ -122,8 +122,8 @@ impl Vault {
 /// The models that a job may call.
 pub(crate) fn models_of_job(state: &State, job: &Job) -> Vec<ObjectKey> {
     let mut models: Vec<ObjectKey> = Vec::new();
-    // Who asks for one call takes the answer of a fallback, as agents do.
-    let falls_back = job.agent.as_str() == CALL_AGENT;
+    // Who asks for one call, or for an answer in a conversation, takes that of a fallback, as agents do.
+    let falls_back = [CALL_AGENT, CHAT_AGENT].contains(&job.agent.as_str());
     for (_, name) in names_of_models(job) {
         let named = Asks::of(job).models(state, name).into_iter();
         let named = named.flat_map(|key| if falls_back { with_fallbacks(state, &key) } else { vec![key] });

@@ -4,7 +4,7 @@
 use atlas_desk::Error;
 use atlas_objects::{ConversationSpec, Piece};
 use atlas_types::Digest;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::Message;
 use crate::Conversations;
@@ -18,6 +18,16 @@ impl Conversations {
         }
         let kept = only_last_kept(&mut messages);
         Ok((messages, kept))
+    }
+
+    /// A message with the settings that are others than before, so that long instructions are not stored with each message.
+    pub(super) async fn with_news(&self, spec: &ConversationSpec, message: &Message) -> Result<Message, Error> {
+        let mut message = message.clone();
+        if !message.settings.is_empty() {
+            let (messages, _) = self.said(spec).await?;
+            only_news(&messages, &mut message.settings);
+        }
+        Ok(message)
     }
 
     /// Stores messages; the number of turns is left to the caller.
@@ -71,6 +81,16 @@ fn only_last_kept(messages: &mut [Message]) -> Option<Value> {
     messages.iter_mut().filter_map(|message| message.kept.take()).last()
 }
 
+/// Leaves the settings that are others than the latest ones.
+fn only_news(messages: &[Message], settings: &mut Map<String, Value>) {
+    let latest = |name: &str| messages.iter().rev().find_map(|message| message.settings.get(name));
+    let known: Vec<String> =
+        settings.iter().filter(|(name, value)| latest(name) == Some(value)).map(|(name, _)| name.clone()).collect();
+    for name in known {
+        settings.shift_remove(&name);
+    }
+}
+
 /// The place of the piece that becomes one with the last.
 fn to_join(pieces: &[Piece]) -> Option<usize> {
     let at = pieces.len().checked_sub(2)?;
@@ -79,7 +99,22 @@ fn to_join(pieces: &[Piece]) -> Option<usize> {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
+
+    #[test]
+    fn settings_are_stored_when_they_change() {
+        let settings = |value: Value| value.as_object().cloned().unwrap_or_default();
+        let asked = |value: Value| Message { settings: settings(value), ..Message::user("a".to_owned(), Vec::new()) };
+        let before = [asked(json!({"model": "m", "chosen": {"top_k": 1}})), asked(json!({"model": "n"}))];
+        let mut now = settings(json!({"model": "n", "chosen": {"top_k": 1}, "other": 5}));
+        only_news(&before, &mut now);
+        assert_eq!(Value::Object(now), json!({"other": 5}));
+        let mut back = settings(json!({"model": "m", "chosen": {}}));
+        only_news(&before, &mut back);
+        assert_eq!(Value::Object(back), json!({"model": "m", "chosen": {}}));
+    }
 
     #[test]
     fn pieces_stay_few() {
