@@ -320,7 +320,7 @@ async fn ask(
 ) -> Result<Embedded, Unanswered> {
     let keys: Vec<String> = places.iter().filter_map(|place| missing.chunk_key(*place)).collect();
     let model = (&missing.embedding, model.0, revision.0);
-    let told = serde_json::json!([missing.uid.0, model, missing.model, missing.anew_at, keys]).to_string();
+    let told = serde_json::json!([missing.uid.0, model, missing.anew_at, keys]).to_string();
     let ask = EmbedAsk {
         model: missing.embedding.clone(),
         chunks: Chunks { base: name.to_owned(), keys },

@@ -36,8 +36,6 @@ pub struct VectorGap {
     pub uid: EventSeq,
     /// The model that is to make them.
     pub embedding: String,
-    /// What is known of the model that made the others; empty if there are none.
-    pub model: String,
     /// The revision of the base from which on all vectors were to be made anew; 0 if nobody asked for that.
     pub anew_at: u64,
     /// Numbers of a vector; 0 if there are none.
@@ -122,12 +120,12 @@ impl Bases {
         }
         let loaded = self.loaded(&object, &spec).await?;
         let (of, embedding) = (version(&spec), spec.embedding.clone());
-        let BaseVectors { model, anew_at, dimension, segments, .. } = spec.vectors.unwrap_or_default();
+        let BaseVectors { anew_at, dimension, segments, .. } = spec.vectors.unwrap_or_default();
         let dimension = if segments.is_empty() { 0 } else { usize::try_from(dimension).unwrap_or(usize::MAX) };
         let name = name.to_owned();
         let kept = loaded.clone();
         let chunks = self.off(move || missing(&kept)).await?;
-        Ok(Some(VectorGap { name, loaded, chunks, uid: object.uid, embedding, model, anew_at, dimension, of }))
+        Ok(Some(VectorGap { name, loaded, chunks, uid: object.uid, embedding, anew_at, dimension, of }))
     }
 
     /// Keeps vectors, and says in the object how far it is. Fails if the base has vectors of another model.
