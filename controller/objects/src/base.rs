@@ -175,9 +175,14 @@ impl BaseSpec {
         Ok(())
     }
 
-    /// Refuses what people write although the state would accept it: what leaves too little room for what the cluster writes, and a source that is
-    /// named twice, which would be read twice.
+    /// Refuses what people write although the state would accept it: what leaves too little room for what the cluster writes, a source that is
+    /// named twice, which would be read twice, and a rule that has no part, by which everyone would find all documents.
     pub fn check_written(&self) -> Result<(), Refusal> {
+        if self.readers.contains(&ReadRule::default()) {
+            let why = "has an empty rule, by which everyone would find all documents; name principals, a source or metadata in it: the principal `*` \
+                       is everyone";
+            return Err(Refusal::new("spec.readers", why));
+        }
         let mut seen = BTreeSet::new();
         if let Some(twice) = self.sources.iter().find(|source| !seen.insert(source.as_str())) {
             return Err(Refusal::new("spec.sources", format!("names \"{twice}\" twice")));

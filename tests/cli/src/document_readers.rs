@@ -38,6 +38,7 @@ fn rules_are_given_and_answers_are_compared() {
     session.run("atlasctl rag remove handbook 'hr/*'");
     session.run("echo Other | atlasctl rag add handbook - --source hr/pay.md");
     session.run("atlasctl rag create handbook --replace --readers wrong.yaml");
+    session.run("atlasctl rag create handbook --replace --reader ''");
     session.run("atlasctl rag create handbook --replace --reader 'team=people'");
     session.run("atlasctl rag create handbook --replace --reader 'metadata.team=caller.a b'");
     session.run("atlasctl rag create handbook --replace --reader source=wiki/ --reader principal=local,source=hr/");

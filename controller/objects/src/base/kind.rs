@@ -53,6 +53,7 @@ impl Kind for BaseKind {
                     "type": "array", "maxItems": READERS_MAX, "description": "Who finds which documents; all find all without it.",
                     "items": {
                         "type": "object",
+                        "minProperties": 1,
                         "additionalProperties": false,
                         "properties": {
                             "principals": {
@@ -176,6 +177,17 @@ mod tests {
             .assert_eq(&written(of(BASE_WRITTEN_BYTES_MAX)));
         expect![[r#"`spec.sources` names "https://example.org/a" twice"#]]
             .assert_eq(&written(json!({"sources": ["https://example.org/a", "git:x", "https://example.org/a"]})));
+    }
+
+    #[test]
+    fn nobody_writes_a_rule_without_a_part() {
+        let written = |readers: Value| BaseKind.admit_written(json!({"readers": readers}).to_string().as_bytes());
+        for empty in [json!({}), json!({"source": ""}), json!({"principals": [], "metadata": {}})] {
+            let refusal = written(json!([{"source": "hr/"}, empty])).expect_err("all find all").to_string();
+            expect!["`spec.readers` has an empty rule, by which everyone would find all documents; name principals, a source or metadata in it: the principal `*` is everyone"]
+                .assert_eq(&refusal);
+        }
+        assert!(written(json!([])).is_ok() && written(json!([{"principals": ["*"]}])).is_ok());
     }
 
     #[test]
