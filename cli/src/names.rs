@@ -6,7 +6,7 @@ use crate::failure::Failure;
 use crate::words::shell;
 
 /// Kinds that may precede a name.
-const KINDS: [&str; 13] = [
+const KINDS: [&str; 15] = [
     "job",
     "agent",
     "node",
@@ -20,6 +20,8 @@ const KINDS: [&str; 13] = [
     "orchestrator",
     "policy",
     "mcp-server",
+    "base",
+    "knowledge",
 ];
 
 /// How the ids of executions begin. A job that a run carries names it with the second.
@@ -120,6 +122,31 @@ pub(crate) fn process(text: &str) -> Result<String, String> {
     }
 }
 
+/// A document base's name.
+pub(crate) fn base(text: &str) -> Result<String, String> {
+    bare(text, "base")
+}
+
+/// The id of a knowledge entry.
+pub(crate) fn entry(text: &str) -> Result<String, String> {
+    bare(text, "knowledge")
+}
+
+/// A domain of knowledge.
+pub(crate) fn domain(text: &str) -> Result<String, String> {
+    bare(text, "domain")
+}
+
+/// The scope of a memory: `namespace`, or a kind and a name with a colon between them.
+pub(crate) fn scope(text: &str) -> Result<String, String> {
+    let scope = text.strip_prefix("memory/").unwrap_or(text);
+    let is_named = |(kind, name): (&str, &str)| ["agent", "user", "conversation"].contains(&kind) && !name.is_empty();
+    if scope == "namespace" || scope.split_once(':').is_some_and(is_named) {
+        return Ok(scope.to_owned());
+    }
+    Err("write namespace, agent:NAME, user:NAME or conversation:ID; while authentication is off, every user is user:local".to_owned())
+}
+
 /// A context's name.
 pub(crate) fn context(text: &str) -> Result<String, String> {
     bare(text, "context")
@@ -198,6 +225,12 @@ mod tests {
         assert_eq!(agent("agent/hello@0.1.0").as_deref(), Ok("hello@0.1.0"));
         assert_eq!(agent("team/hello").as_deref(), Ok("team/hello"));
         assert_eq!(job("node/w1"), Err("expected a job, not a node".to_owned()));
+        assert_eq!((base("base/wiki").as_deref(), entry("knowledge/ops-1").as_deref()), (Ok("wiki"), Ok("ops-1")));
+        assert_eq!(base("knowledge/x"), Err("expected a base, not a knowledge".to_owned()));
+        for (text, expected) in [("namespace", "namespace"), ("memory/user:a/b", "user:a/b"), ("agent:a", "agent:a")] {
+            assert_eq!(scope(text).as_deref(), Ok(expected));
+        }
+        assert!(["", "user", "user:", "team:a", "memory/"].iter().all(|text| scope(text).is_err()));
         for text in ["c1", "controller/c1", "worker/c1", "node/c1", "controllers/c1"] {
             assert_eq!(process(text).as_deref(), Ok("c1"), "{text}");
         }

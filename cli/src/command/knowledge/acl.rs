@@ -18,7 +18,7 @@ pub(crate) struct Options {
     #[arg(long, value_name = "NAME", value_parser = names::agent)]
     agent: Option<String>,
     /// Ask about this domain: exit code 0 if the agent may, 5 if not.
-    #[arg(long, value_name = "DOMAIN", requires = "agent")]
+    #[arg(long, value_name = "DOMAIN", requires = "agent", value_parser = names::domain)]
     domain: Option<String>,
     /// What the agent is to do in the domain; both if it is left out.
     #[arg(long, value_name = "ACCESS", requires = "domain")]

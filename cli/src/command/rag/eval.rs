@@ -16,6 +16,7 @@ use crate::answers;
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::names;
 use crate::output::Shown;
 use crate::words;
 
@@ -32,7 +33,7 @@ const NAMED: usize = 5;
 #[derive(Debug, clap::Args)]
 pub(crate) struct Eval {
     /// The base's name.
-    #[arg(value_name = "NAME")]
+    #[arg(value_name = "NAME", value_parser = names::base)]
     name: String,
     /// A file of JSON lines with `question` and `sources`: a list, or gains by source such as {"a.md": 2}; - reads stdin.
     #[arg(value_name = "FILE")]

@@ -11,6 +11,7 @@ use super::pages;
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::names;
 use crate::output::Shown;
 use crate::words;
 
@@ -18,7 +19,7 @@ use crate::words;
 #[derive(Debug, clap::Args)]
 pub(crate) struct Export {
     /// The base's name.
-    #[arg(value_name = "NAME")]
+    #[arg(value_name = "NAME", value_parser = names::base)]
     name: String,
     /// The folder; it is made if there is none.
     #[arg(value_name = "DIR", required_unless_present = "jsonl", conflicts_with = "jsonl")]

@@ -8,6 +8,7 @@ use crate::answers;
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::names;
 use crate::output::Shown;
 use crate::words;
 
@@ -15,7 +16,7 @@ use crate::words;
 #[derive(Debug, clap::Args)]
 pub(crate) struct Rebuild {
     /// The base's name.
-    #[arg(value_name = "NAME")]
+    #[arg(value_name = "NAME", value_parser = names::base)]
     name: String,
     /// Leave out documents that no controller can read.
     #[arg(long)]

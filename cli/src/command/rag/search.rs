@@ -8,6 +8,7 @@ use crate::answers;
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::names;
 use crate::output::Shown;
 use crate::words;
 
@@ -15,13 +16,13 @@ use crate::words;
 #[derive(Debug, clap::Args)]
 pub(crate) struct Search {
     /// The base's name.
-    #[arg(value_name = "NAME")]
+    #[arg(value_name = "NAME", value_parser = names::base)]
     name: String,
     /// The question.
     #[arg(value_name = "QUESTION", required = true)]
     question: Vec<String>,
     /// Most parts, 1 to 100; as the base says if it is left out.
-    #[arg(long, value_name = "COUNT")]
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..=100))]
     top_k: Option<u64>,
     /// Only documents whose sources begin with it.
     #[arg(long, value_name = "SOURCE")]
