@@ -38,7 +38,8 @@ pub(crate) enum Verb {
     Login(login::Options),
     /// Forgets the access tokens of a model.
     Logout(Names),
-    /// Removes a model that no tier and no other model uses.
+    /// Removes a model that no tier, no other model and no document base uses.
+    #[command(alias = "delete")]
     Remove(Names),
     /// Shows which model each tier has, or sets the model of a tier.
     Tier(tier::Options),
@@ -66,15 +67,56 @@ pub(crate) async fn run(context: &Context, verb: &Verb) -> Result<Exit, Failure>
         Verb::Logout(options) => {
             names::each(context, &options.names, async |name| login::logout(context, name).await).await
         }
-        Verb::Remove(options) => {
-            names::each(context, &options.names, async |name| object::remove(context, KIND, name).await).await
-        }
+        Verb::Remove(options) => names::each(context, &options.names, async |name| remove(context, name).await).await,
         Verb::Tier(options) => tier::run(context, options).await,
         Verb::Prices(options) => prices::run(context, options),
     }
 }
 
+/// Removes a model, if no document base names it: the cluster looks at tiers and fallbacks by itself, and searches of such a base would fail.
+async fn remove(context: &Context, name: &str) -> Result<Exit, Failure> {
+    let bases = match object::all(&context.client()?, "base").await {
+        Ok(bases) => bases,
+        // Without the right to read objects, and in clusters of a release without bases, there is nothing to look at.
+        Err(failure) if matches!(failure.exit, Exit::Denied | Exit::NotFound) => Vec::new(),
+        Err(failure) => return Err(failure),
+    };
+    if let Some((setting, base)) = used_by(&bases, name) {
+        let message = format!("the model \"{name}\" is in use: the document base \"{base}\" names it as its {setting}");
+        let failure = Failure::new("E1119", Exit::Conflict, message);
+        return Err(failure
+            .with_next(format!("name another one, or none: atlasctl rag create {base} --{setting} '' --replace")));
+    }
+    object::remove(context, KIND, name).await
+}
+
+/// The setting and the name of the first base that names a model.
+fn used_by<'a>(bases: &'a [Value], model: &str) -> Option<(&'static str, &'a str)> {
+    let names = |base: &&Value, setting: &str| base["spec"][setting].as_str() == Some(model);
+    ["embedding", "reranker"].into_iter().find_map(|setting| {
+        let base = bases.iter().find(|base| names(base, setting))?;
+        Some((setting, name_of(base)))
+    })
+}
+
 /// The name of an object of the API.
 fn name_of(object: &Value) -> &str {
     object["metadata"]["name"].as_str().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn bases_use_models() {
+        let base = |name: &str, spec: Value| json!({"metadata": {"name": name}, "spec": spec});
+        let bases =
+            [base("a", json!({})), base("b", json!({"embedding": "near"})), base("c", json!({"reranker": "ranks"}))];
+        assert_eq!(used_by(&bases, "near"), Some(("embedding", "b")));
+        assert_eq!(used_by(&bases, "ranks"), Some(("reranker", "c")));
+        assert_eq!((used_by(&bases, "a"), used_by(&[], "near")), (None, None));
+    }
 }
