@@ -67,7 +67,7 @@ pub(crate) enum Verb {
 #[derive(Debug, clap::Args)]
 pub(crate) struct Names {
     /// The base's name.
-    #[arg(value_name = "NAME", required = true)]
+    #[arg(value_name = "NAME", required = true, value_parser = names::base)]
     names: Vec<String>,
 }
 
@@ -75,7 +75,7 @@ pub(crate) struct Names {
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
     /// The base whose documents are listed.
-    #[arg(value_name = "NAME")]
+    #[arg(value_name = "NAME", value_parser = names::base)]
     name: Option<String>,
     /// Only documents whose sources begin with it.
     #[arg(long, value_name = "SOURCE", requires = "name")]
@@ -88,7 +88,7 @@ pub(crate) struct Options {
 #[derive(Debug, clap::Args)]
 pub(crate) struct Remove {
     /// The base's name.
-    #[arg(value_name = "NAME")]
+    #[arg(value_name = "NAME", value_parser = names::base)]
     name: String,
     /// Sources, or patterns in which * is any text.
     #[arg(value_name = "SOURCE", required = true)]
@@ -203,7 +203,10 @@ async fn remove(context: &Context, options: &Remove) -> Result<Exit, Failure> {
         let value = client.delete_with(&documents_of(name), &query).await.map_err(listed)?;
         let answer: RemovedDocuments = answers::read(&value)?;
         if answer.removed == 0 {
-            context.note(&format!("no document of {name} has the source \"{source}\""));
+            let below = is_folder(&client, name, source).await?;
+            let below =
+                if below { format!("; those below it: '{}/*'", source.trim_end_matches('/')) } else { String::new() };
+            context.note(&format!("no document of {name} has the source \"{source}\"{below}"));
             exit = Exit::Short;
         }
         removed += answer.removed;
@@ -212,6 +215,14 @@ async fn remove(context: &Context, options: &Remove) -> Result<Exit, Failure> {
     let text = format!("removed {} from base/{name}{erased}\n", words::count(removed, "document"));
     context.show(&Shown { value: json!({ "removed": removed }), text, names: vec![format!("base/{name}")] })?;
     Ok(exit)
+}
+
+/// Whether documents are below a source, as files are below a folder.
+async fn is_folder(client: &Client, name: &str, source: &str) -> Result<bool, Failure> {
+    let below = format!("{}/", source.trim_end_matches('/'));
+    let value = client.get(&documents_of(name), &[("limit", "1"), ("source", &below)]).await.map_err(listed)?;
+    let page: DocumentPage = answers::read(&value)?;
+    Ok(!page.documents.is_empty())
 }
 
 async fn delete(context: &Context, options: &Delete) -> Result<Exit, Failure> {
@@ -238,10 +249,18 @@ fn documents_of(name: &str) -> [&str; 4] {
     [BASES[0], BASES[1], name, "documents"]
 }
 
-/// Who looks for a base that is not there gets the command that lists them.
+/// Who looks for a base that is not there gets the command that lists them, and whose base names a model that is gone learns how to go on.
 fn listed(failure: Failure) -> Failure {
-    let is_unknown = failure.exit == Exit::NotFound && failure.message.starts_with("no such base");
-    if is_unknown { failure.with_next("list them: atlasctl rag list") } else { failure }
+    match failure.exit {
+        Exit::NotFound if failure.message.starts_with("no such base") => {
+            failure.with_next("list them: atlasctl rag list")
+        }
+        Exit::NotFound if failure.message.starts_with("no such model") => failure.with_next(
+            "search by words: --words   or name another model, '' for none: atlasctl rag create NAME --embedding MODEL --reranker MODEL --replace   \
+             or see which there are: atlasctl model list",
+        ),
+        _ => failure,
+    }
 }
 
 /// `team=ops, year=2026`
