@@ -1,7 +1,7 @@
 //! `atlasctl rag add`: reads documents and sends them in batches. What cannot be read or is refused is said, and costs no other document.
 
 use std::io::Read;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use atlas_api::types::{AddedDocument, AddedDocuments};
 use serde_json::{Map, Value, json};
@@ -13,8 +13,12 @@ use crate::client::Client;
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::names;
 use crate::output::Shown;
 use crate::words;
+
+/// The word for stdin.
+const STDIN: &str = "-";
 
 /// Documents of one request.
 const BATCH: usize = 500;
@@ -32,7 +36,7 @@ const NAMED: usize = 10;
 #[derive(Debug, clap::Args)]
 pub(crate) struct Add {
     /// The base's name.
-    #[arg(value_name = "NAME")]
+    #[arg(value_name = "NAME", value_parser = names::base)]
     pub(super) name: String,
     /// Files, folders, and patterns such as 'docs/**/*.md'; - reads one document from stdin.
     #[arg(value_name = "DOCUMENT")]
@@ -40,9 +44,9 @@ pub(crate) struct Add {
     /// A file of JSON lines with `source`, `text` and `metadata`, as `export` writes them; - reads stdin.
     #[arg(long, value_name = "FILE")]
     jsonl: Option<PathBuf>,
-    /// The source of a document from stdin.
-    #[arg(long, value_name = "SOURCE", default_value = "stdin")]
-    source: String,
+    /// The source of a document from stdin; stdin without it.
+    #[arg(long, value_name = "SOURCE")]
+    source: Option<String>,
     /// Metadata of all documents; can be repeated.
     #[arg(long, value_name = "KEY=VALUE")]
     metadata: Vec<String>,
@@ -78,14 +82,52 @@ impl Add {
         !self.no_wait
     }
 
+    /// Refuses an option that would have no effect.
+    fn check(&self) -> Result<(), Failure> {
+        if self.source.is_some() && !self.documents.iter().any(|document| document == STDIN) {
+            let failure = Failure::usage("--source is for a document from stdin, and the source of a file is its path");
+            return Err(failure.with_next("cat FILE | atlasctl rag add NAME - --source SOURCE"));
+        }
+        Ok(())
+    }
+
     /// Waits for the vectors, if that is wanted.
     pub(super) async fn wait(&self, context: &Context) -> Result<Exit, Failure> {
         if self.no_wait { Ok(Exit::Done) } else { wait::for_vectors(context, &self.name).await }
     }
 }
 
+/// Refuses documents of which none can be read, and names that are no files. Reads no more than the first text.
+pub(super) fn look(options: &Add) -> Result<(), Failure> {
+    options.check()?;
+    let named: Vec<&String> = options.documents.iter().filter(|document| *document != STDIN).collect();
+    let Found { files, skipped } = find(&named)?;
+    let reads_others = options.jsonl.is_some() || named.len() < options.documents.len();
+    let mut unread = skipped;
+    for path in files {
+        match read(&path) {
+            Ok(_) => return Ok(()),
+            Err(why) => unread.push(Skipped { path, why }),
+        }
+    }
+    if reads_others || named.is_empty() { Ok(()) } else { Err(nothing_in(&named, &unread)) }
+}
+
+fn nothing_in(named: &[&String], unread: &[Skipped]) -> Failure {
+    let names: Vec<String> = named.iter().map(|name| (*name).clone()).collect();
+    let failure = Failure::usage(format!("no file with text in {}", words::some(&names, 5)));
+    match unread.first() {
+        Some(Skipped { path, why }) if unread.len() == 1 => failure.with_next(format!("{}: {why}", path.display())),
+        Some(Skipped { path, why }) => {
+            failure.with_next(format!("{}: {why}, and {} more", path.display(), unread.len() - 1))
+        }
+        None => failure.with_next("hidden files, and links to folders, are not read"),
+    }
+}
+
 pub(super) async fn run(context: &Context, options: &Add) -> Result<Exit, Failure> {
     let Add { name, documents, jsonl, source, metadata, no_wait: _ } = options;
+    options.check()?;
     if !options.names_documents() {
         return Err(Failure::usage("nothing to add").with_next("name files, folders or patterns, or --jsonl FILE"));
     }
@@ -98,18 +140,21 @@ pub(super) async fn run(context: &Context, options: &Add) -> Result<Exit, Failur
         summary: Summary::default(),
         of: None,
     };
+    let mut unread = Vec::new();
     if let Some(path) = jsonl {
-        for (source, text, of_it) in json_lines(path)? {
+        let lines = json_lines(path)?;
+        unread = lines.skipped;
+        for (source, text, of_it) in lines.documents {
             let metadata = metadata.clone().into_iter().chain(of_it).collect();
             sender.push(&source, &text, &metadata).await?;
         }
     }
-    let (named, from_stdin): (Vec<&String>, Vec<&String>) = documents.iter().partition(|document| *document != "-");
+    let (named, from_stdin): (Vec<&String>, Vec<&String>) = documents.iter().partition(|document| *document != STDIN);
     if !from_stdin.is_empty() {
         let mut text = String::new();
         let read = std::io::stdin().take(INPUT_BYTES_MAX).read_to_string(&mut text);
         read.map_err(|error| Failure::usage(format!("could not read stdin: {error}")))?;
-        sender.push(source, &text, &metadata).await?;
+        sender.push(source.as_deref().unwrap_or("stdin"), &text, &metadata).await?;
     }
     let Found { files, mut skipped } = find(&named)?;
     sender.of = Some(files.len()).filter(|files| *files > BATCH);
@@ -120,10 +165,16 @@ pub(super) async fn run(context: &Context, options: &Add) -> Result<Exit, Failur
         }
     }
     sender.flush().await?;
-    name_skipped(context, &skipped);
-    // Who names a file wants that file.
+    // Who names a file wants that file, and each line of one.
     let is_named = |skipped: &Skipped| named.iter().any(|named| skipped.path.as_os_str() == named.as_str());
-    let lacks = skipped.iter().any(is_named);
+    let mut lacks = !unread.is_empty() || skipped.iter().any(is_named);
+    unread.extend(skipped);
+    let skipped = unread;
+    name_skipped(context, &skipped);
+    if sender.summary.count() == 0 && !lacks && !named.is_empty() {
+        context.note(&format!("{}{}", words::WARNING, nothing_in(&named, &skipped).message));
+        lacks = true;
+    }
     let exit = print(context, name, &sender.summary, &skipped, lacks)?;
     Ok(match options.wait(context).await? {
         Exit::Done => exit,
@@ -207,8 +258,14 @@ impl Sender<'_> {
             return Ok(());
         }
         let body = json!({ "documents": documents });
-        let value = self.client.post(&documents_of(self.name), &[], &body).await.map_err(listed)?;
-        let AddedDocuments { documents } = answers::read(&value)?;
+        let answer = self.client.post(&documents_of(self.name), &[], &body).await;
+        let Summary { added, replaced, unchanged, .. } = self.summary;
+        if answer.is_err() && self.summary.count() > 0 {
+            self.context.note(&format!(
+                "{added} added, {replaced} replaced, {unchanged} unchanged before it failed; run the same command again for the rest"
+            ));
+        }
+        let AddedDocuments { documents } = answers::read(&answer.map_err(listed)?)?;
         for AddedDocument { source, status, reason, .. } in documents {
             match status.as_str() {
                 "added" => self.summary.added += 1,
@@ -230,27 +287,69 @@ impl Summary {
 /// Source, text and metadata.
 type Line = (String, String, Map<String, Value>);
 
+/// The documents of a file, and the lines that are none.
+#[derive(Debug, Default)]
+struct Lines {
+    documents: Vec<Line>,
+    skipped: Vec<Skipped>,
+}
+
 /// The documents of a file of JSON lines.
-fn json_lines(path: &std::path::Path) -> Result<Vec<Line>, Failure> {
+fn json_lines(path: &Path) -> Result<Lines, Failure> {
     let mut text = String::new();
-    let read = if path.as_os_str() == "-" {
+    let read = if path.as_os_str() == STDIN {
         std::io::stdin().take(INPUT_BYTES_MAX).read_to_string(&mut text)
     } else {
         std::fs::File::open(path).and_then(|file| file.take(INPUT_BYTES_MAX).read_to_string(&mut text))
     };
     read.map_err(|error| words::could_not("read", path, &error))?;
-    let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
+    Ok(lines_of(&text, &path.display().to_string()))
+}
+
+fn lines_of(text: &str, name: &str) -> Lines {
+    let mut lines = Lines::default();
+    for (at, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
+        match document(line) {
+            Ok(document) => lines.documents.push(document),
+            Err(why) => lines.skipped.push(Skipped { path: format!("{name} line {}", at + 1).into(), why }),
+        }
+    }
     lines
-        .map(|(at, line)| {
-            let refused = |why: String| Failure::usage(format!("line {} of \"{}\" {why}", at + 1, path.display()));
-            let document: Value =
-                serde_json::from_str(line).map_err(|error| refused(format!("is not JSON: {error}")))?;
-            let text = |name: &str| {
-                let text = document.get(name).and_then(Value::as_str);
-                text.map(str::to_owned).ok_or_else(|| refused(format!("has no text `{name}`")))
-            };
-            let metadata = document.get("metadata").and_then(Value::as_object).cloned().unwrap_or_default();
-            Ok((text("source")?, text("text")?, metadata))
-        })
-        .collect()
+}
+
+fn document(line: &str) -> Result<Line, String> {
+    let document: Value = serde_json::from_str(line).map_err(|_| "it is not JSON".to_owned())?;
+    let text = |name: &str| {
+        let text = document.get(name).and_then(Value::as_str);
+        text.map(str::to_owned).ok_or_else(|| format!("it has no text `{name}`"))
+    };
+    let metadata = match document.get("metadata") {
+        None | Some(Value::Null) => Map::new(),
+        Some(Value::Object(members)) => members.clone(),
+        Some(_) => return Err("its `metadata` is no object".to_owned()),
+    };
+    Ok((text("source")?, text("text")?, metadata))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bad_line_costs_no_other() {
+        let text = "{\"source\": \"a\", \"text\": \"A\"}\n\n{\n[]\n{\"source\": \"b\", \"text\": 1}\n{\"source\": \"c\", \"text\": \"C\", \"metadata\": 1}\n\
+                    {\"source\": \"d\", \"text\": \"D\", \"metadata\": {\"team\": \"ops\"}}\n";
+        let Lines { documents, skipped } = lines_of(text, "x.jsonl");
+        let sources: Vec<&str> = documents.iter().map(|(source, ..)| source.as_str()).collect();
+        assert_eq!(sources, ["a", "d"]);
+        let skipped: String =
+            skipped.iter().map(|skipped| format!("{}: {}\n", skipped.path.display(), skipped.why)).collect();
+        expect_test::expect![[r"
+            x.jsonl line 3: it is not JSON
+            x.jsonl line 4: it has no text `source`
+            x.jsonl line 5: it has no text `text`
+            x.jsonl line 6: its `metadata` is no object
+        "]]
+        .assert_eq(&skipped);
+    }
 }
