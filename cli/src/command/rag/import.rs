@@ -10,6 +10,7 @@ use serde_json::{Map, Value, json};
 
 use self::loki::LokiBase;
 use super::{BASES, add, at, wait};
+use crate::command::object::is_conflict;
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -23,7 +24,7 @@ pub(crate) struct Import {
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
     /// The base's name, for one file.
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = names::base)]
     name: Option<String>,
     /// The model that makes vectors of the parts, of the type embedding; without one, documents are found by words alone.
     #[arg(long, value_name = "MODEL")]
@@ -69,12 +70,12 @@ async fn create(context: &Context, name: &str, settings: Map<String, Value>, rep
     let mut draft = settings.clone();
     draft.insert("name".to_owned(), name.into());
     match client.post(&BASES, &[], &Value::Object(draft)).await {
-        Err(failure) if failure.exit == Exit::Conflict && replace => {
+        Err(failure) if is_conflict(&failure) && replace => {
             client.put(&at(name), &[], &Value::Object(settings)).await.map(drop)
         }
-        Err(failure) if failure.exit == Exit::Conflict => {
-            Err(failure
-                .with_next("the base is there with other settings; take another --name, or change them: --replace"))
+        Err(failure) if is_conflict(&failure) => {
+            let message = format!("the base \"{name}\" exists already, with other settings");
+            Err(Failure { message, ..failure }.with_next("take another --name, or change them: add --replace"))
         }
         answer => answer.map(drop),
     }
