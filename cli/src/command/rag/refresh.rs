@@ -11,6 +11,7 @@ use crate::display::JobDisplay as _;
 use crate::ending;
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::names;
 use crate::output::Shown;
 use crate::words;
 
@@ -18,7 +19,7 @@ use crate::words;
 #[derive(Debug, clap::Args)]
 pub(crate) struct Refresh {
     /// The base's name.
-    #[arg(value_name = "NAME")]
+    #[arg(value_name = "NAME", value_parser = names::base)]
     name: String,
     /// Do not wait until they are read.
     #[arg(long)]
@@ -72,6 +73,9 @@ pub(super) async fn sources(context: &Context, name: &str, waits: bool) -> Resul
     for error in &output.errors {
         context.note(&format!("{}{error}", words::WARNING));
     }
+    if !output.errors.is_empty() {
+        context.note("what the base has of sources that could not be read stays, except what is known to be gone");
+    }
     if output.more_errors > 0 {
         context.note(&format!("{}{} more", words::WARNING, words::count(output.more_errors, "error")));
     }
@@ -82,7 +86,7 @@ fn text(name: &str, output: &Output) -> String {
     let Output { documents, added, replaced, unchanged, removed, .. } = output;
     let documents = words::count(*documents, "document");
     format!(
-        "base/{name}  {documents} in its sources: {added} added, {replaced} replaced, {unchanged} unchanged, {removed} removed\n"
+        "base/{name}  {documents} read from its sources: {added} added, {replaced} replaced, {unchanged} unchanged, {removed} removed\n"
     )
 }
 
@@ -95,7 +99,7 @@ mod tests {
         let output = Output { documents: 3, added: 1, unchanged: 2, removed: 4, ..Output::default() };
         assert_eq!(
             text("wiki", &output),
-            "base/wiki  3 documents in its sources: 1 added, 0 replaced, 2 unchanged, 4 removed\n"
+            "base/wiki  3 documents read from its sources: 1 added, 0 replaced, 2 unchanged, 4 removed\n"
         );
     }
 }

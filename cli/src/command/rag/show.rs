@@ -47,9 +47,10 @@ fn sources(base: &Base) -> String {
     if !base.sources.is_empty() && base.refresh_minutes > 0 {
         text += &format!("read again every {}\n", words::count(base.refresh_minutes, "minute"));
     }
-    if let Some(collected) = &base.collected {
+    // Those of a base without sources are of the sources that it had.
+    if let Some(collected) = base.collected.as_ref().filter(|_| !base.sources.is_empty()) {
         text +=
-            &format!("{} in its sources, read by {}\n", words::count(collected.documents, "document"), collected.job);
+            &format!("{} read from its sources by {}\n", words::count(collected.documents, "document"), collected.job);
         text += &collected.errors.iter().map(|error| format!("missing: {error}\n")).collect::<String>();
     }
     text
