@@ -6,6 +6,7 @@ use std::io::{BufRead, BufReader, Read as _};
 use std::path::Path;
 
 use serde::Deserialize;
+use serde_json::Value;
 
 use crate::failure::Failure;
 
@@ -21,6 +22,10 @@ const SOURCES_MAX: usize = 10_000;
 /// The largest gain. What people judge has a few grades.
 const GAIN_MAX: u32 = 1_000;
 
+/// What a line is.
+const FORM: &str =
+    "a line has `question` and `sources`, a list of texts or an object of whole numbers, such as {\"a.md\": 2}";
+
 /// A question, and how much each source is worth as an answer.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Judged {
@@ -32,15 +37,7 @@ pub(super) struct Judged {
 #[serde(deny_unknown_fields)]
 struct Line {
     question: String,
-    sources: Sources,
-}
-
-/// Sources that are all worth the same, or gains by source.
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum Sources {
-    Equal(Vec<String>),
-    Graded(BTreeMap<String, u32>),
+    sources: Value,
 }
 
 /// The questions of a file, or of stdin.
@@ -48,6 +45,9 @@ pub(super) fn read(path: &Path) -> Result<Vec<Judged>, Failure> {
     let wrong = |why: String| Failure::usage(format!("could not read the questions in {}: {why}", path.display()));
     let judged = match path.as_os_str().to_str() {
         Some("-") => lines(std::io::stdin().lock()),
+        _ if path.is_dir() => {
+            return Err(wrong("it is a folder".to_owned()).with_next("write: atlasctl rag eval NAME FILE"));
+        }
         _ => File::open(path).map_err(|error| error.to_string()).and_then(|file| lines(BufReader::new(file))),
     };
     let judged = judged.map_err(wrong)?;
@@ -79,17 +79,34 @@ fn lines(mut from: impl BufRead) -> Result<Vec<Judged>, String> {
     Ok(judged)
 }
 
+/// Gains by source: those of an object, or 1 for each of a list.
+fn gains(sources: Value) -> Option<BTreeMap<String, u32>> {
+    match sources {
+        Value::Array(sources) => {
+            sources.into_iter().map(|source| source.as_str().map(|source| (source.to_owned(), 1))).collect()
+        }
+        Value::Object(gains) => gains
+            .into_iter()
+            .map(|(source, gain)| {
+                // What is too large is refused by its number.
+                Some((source, u32::try_from(gain.as_u64()?).unwrap_or(u32::MAX)))
+            })
+            .collect(),
+        _ => None,
+    }
+}
+
 fn one(line: &[u8]) -> Result<Judged, String> {
     let Line { question, sources } = serde_json::from_slice(line).map_err(|error| {
-        format!("{error}; a line has `question` and `sources`, a list of texts or an object of gains")
+        // Its line is that of the file, which is named apart.
+        let text = error.to_string();
+        let why = text.split(" at line ").next().unwrap_or_default();
+        if error.is_data() { format!("{why}; {FORM}") } else { format!("it is not JSON ({why}); {FORM}") }
     })?;
     if question.trim().is_empty() {
         return Err("the question is empty".to_owned());
     }
-    let gains: BTreeMap<String, u32> = match sources {
-        Sources::Equal(sources) => sources.into_iter().map(|source| (source, 1)).collect(),
-        Sources::Graded(gains) => gains,
-    };
+    let gains = gains(sources).ok_or_else(|| format!("`sources` cannot be read; {FORM}"))?;
     if gains.len() > SOURCES_MAX {
         return Err(format!("it names more than {SOURCES_MAX} sources"));
     }
@@ -142,9 +159,12 @@ mod tests {
             "{\"question\": \"a\"}",
             "{\"question\": 1, \"sources\": []}",
             "{\"question\": \"a\", \"sources\": {\"x\": -1}}",
+            "{\"question\": \"a\", \"sources\": [1]}",
+            "{\"question\": \"a\", \"sources\": \"x\"}",
         ] {
             let why = lines(line.as_bytes()).expect_err("no question");
             assert!(why.starts_with("line 1: ") && why.contains("a line has `question` and `sources`"), "{why}");
+            assert!(!why.contains("untagged") && !why.contains("column"), "{why}");
         }
         let long = format!("{{\"question\": \"{}\"", "a".repeat(LINE_BYTES_MAX));
         check(&long, &expect!["line 1 has more than 1048576 bytes"]);
