@@ -86,6 +86,16 @@ pub(crate) fn text(input: &str) -> Result<String, Failure> {
     Ok(read.strip_suffix('\n').unwrap_or(&read).to_owned())
 }
 
+/// Like [`text`], where people may leave out the quotes around a text of several words.
+pub(crate) fn words(first: &str, more: &[String]) -> Result<String, Failure> {
+    if more.is_empty() { text(first) } else { Ok(joined(first, more)) }
+}
+
+/// Words with spaces between them.
+pub(crate) fn joined(first: &str, more: &[String]) -> String {
+    std::iter::once(first).chain(more.iter().map(String::as_str)).collect::<Vec<_>>().join(" ")
+}
+
 fn pair(word: &str) -> Result<(String, String), Failure> {
     let found = word.split_once('=').filter(|(key, _)| !key.is_empty());
     let (key, value) = found.ok_or_else(|| {

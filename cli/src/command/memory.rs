@@ -11,6 +11,7 @@ use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::input;
+use crate::names;
 use crate::output::{Column, List, ListOptions, Shown, column, members};
 use crate::words;
 
@@ -37,8 +38,8 @@ pub(crate) enum Verb {
 /// Whose memory it is.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Scope {
-    /// Who shares it: namespace, agent:NAME, user:NAME or conversation:ID.
-    #[arg(long, value_name = "SCOPE", default_value = "namespace")]
+    /// Who shares it: namespace, agent:NAME, user:NAME or conversation:ID. While authentication is off, every user is user:local.
+    #[arg(long, value_name = "SCOPE", default_value = "namespace", value_parser = names::scope)]
     scope: String,
 }
 
@@ -48,6 +49,9 @@ pub(crate) struct Text {
     /// The text; - reads it from stdin, @FILE from a file.
     #[arg(value_name = "TEXT", allow_hyphen_values = true)]
     text: String,
+    /// More words of the text.
+    #[arg(value_name = "TEXT")]
+    more: Vec<String>,
     #[command(flatten)]
     scope: Scope,
 }
@@ -103,7 +107,9 @@ async fn show(context: &Context, scope: &str) -> Result<Exit, Failure> {
     let value = context.client()?.get(&PATH, &[("scope", scope)]).await?;
     let memory: Memory = answers::read(&value)?;
     if memory.entries == 0 {
-        context.note(&format!("nothing is in the memory of {}", memory.scope));
+        let others = "; others: --scope user:NAME, agent:NAME or conversation:ID";
+        let others = if memory.scope == "namespace" { others } else { "" };
+        context.note(&format!("nothing is in the memory of {}{others}", memory.scope));
     }
     let names = vec![format!("memory/{}", memory.scope)];
     // A text that was set may end within a line.
@@ -114,7 +120,11 @@ async fn show(context: &Context, scope: &str) -> Result<Exit, Failure> {
 
 async fn write(context: &Context, options: &Text, action: &str) -> Result<Exit, Failure> {
     let scope = &options.scope.scope;
-    let body = json!({"content": input::text(&options.text)?, "action": action, "scope": scope});
+    let content = input::words(&options.text, &options.more)?;
+    if action == "append" && content.is_empty() {
+        return Err(Failure::usage("nothing to append: the text is empty"));
+    }
+    let body = json!({"content": content, "action": action, "scope": scope});
     let value = context.client()?.post(&PATH, &[], &body).await?;
     let memory: Memory = answers::read(&value)?;
     let name = format!("memory/{}", memory.scope);
