@@ -2,6 +2,7 @@
 
 mod acl;
 mod folder;
+mod left_out;
 
 use atlas_api::types::{KnowledgeDomain, KnowledgeEntry};
 use serde_json::{Map, Value, json};
@@ -32,7 +33,8 @@ pub(crate) enum Verb {
     /// Changes members of an entry.
     Update(Update),
     /// Deletes entries.
-    Delete(Names),
+    #[command(alias = "remove")]
+    Delete(Delete),
     /// Lists domains and how many entries each has.
     Domains(Domains),
     /// Shows which domains agents read and write, and why.
@@ -49,11 +51,14 @@ pub(crate) struct Add {
     /// The content; - reads it from stdin, @FILE from a file.
     #[arg(value_name = "TEXT", allow_hyphen_values = true)]
     text: String,
+    /// More words of the content.
+    #[arg(value_name = "TEXT")]
+    more: Vec<String>,
     /// Its id; made of the domain and a number if it is left out.
     #[arg(long, value_name = "ID")]
     id: Option<String>,
     /// What it is about.
-    #[arg(long, value_name = "DOMAIN", default_value = "general")]
+    #[arg(long, value_name = "DOMAIN", default_value = "general", value_parser = names::domain)]
     domain: String,
     #[command(flatten)]
     words: Words,
@@ -74,7 +79,7 @@ pub(crate) struct Words {
 #[derive(Debug, clap::Args)]
 pub(crate) struct Update {
     /// The entry's id.
-    #[arg(value_name = "ID")]
+    #[arg(value_name = "ID", value_parser = names::entry)]
     id: String,
     /// The new content; - reads it from stdin, @FILE from a file.
     #[arg(value_name = "TEXT", allow_hyphen_values = true)]
@@ -87,18 +92,31 @@ pub(crate) struct Update {
 #[derive(Debug, clap::Args)]
 pub(crate) struct Names {
     /// The entry's id.
-    #[arg(value_name = "ID", required = true)]
+    #[arg(value_name = "ID", required = true, value_parser = names::entry)]
     ids: Vec<String>,
+}
+
+/// Options of `atlasctl knowledge delete`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Delete {
+    #[command(flatten)]
+    names: Names,
+    /// Accepted as by other verbs that delete; entries are deleted without a question.
+    #[arg(long)]
+    yes: bool,
 }
 
 /// Options of `atlasctl knowledge search`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Search {
-    /// Compared without case with contents and tags.
+    /// A part of the content or the tags as it stands there; upper and lower case are the same.
     #[arg(value_name = "TEXT", allow_hyphen_values = true)]
     text: String,
+    /// More words of that part.
+    #[arg(value_name = "TEXT")]
+    more: Vec<String>,
     /// Only entries of this domain.
-    #[arg(long, value_name = "DOMAIN")]
+    #[arg(long, value_name = "DOMAIN", value_parser = names::domain)]
     domain: Option<String>,
     /// Only entries with this tag; several with commas between them: with one of them.
     #[arg(long = "tag", value_name = "TAG", value_delimiter = ',')]
@@ -111,7 +129,7 @@ pub(crate) struct Search {
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
     /// Only entries of this domain.
-    #[arg(long, value_name = "DOMAIN")]
+    #[arg(long, value_name = "DOMAIN", value_parser = names::domain)]
     domain: Option<String>,
     #[command(flatten)]
     list: ListOptions,
@@ -145,7 +163,9 @@ pub(crate) async fn run(context: &Context, verb: &Verb) -> Result<Exit, Failure>
         Verb::Search(options) => search(context, options).await,
         Verb::List(options) => list(context, options).await,
         Verb::Update(options) => update(context, options).await,
-        Verb::Delete(names) => names::each(context, &names.ids, async |id| delete(context, id).await).await,
+        Verb::Delete(Delete { names, yes: _ }) => {
+            names::each(context, &names.ids, async |id| delete(context, id).await).await
+        }
         Verb::Domains(options) => domains(context, options).await,
         Verb::Acl(options) => acl::run(context, options).await,
         Verb::Import(options) => folder::import(context, options).await,
@@ -154,10 +174,10 @@ pub(crate) async fn run(context: &Context, verb: &Verb) -> Result<Exit, Failure>
 }
 
 async fn add(context: &Context, options: &Add) -> Result<Exit, Failure> {
-    let Add { text, id, domain, words: Words { tags, metadata } } = options;
+    let Add { text, more, id, domain, words: Words { tags, metadata } } = options;
     let body = json!({
         "id": id.as_deref().unwrap_or_default(),
-        "content": input::text(text)?,
+        "content": input::words(text, more)?,
         "domain": domain,
         "tags": tags,
         "metadata": read_metadata(metadata.as_deref())?.unwrap_or_default(),
@@ -225,12 +245,18 @@ fn text(entry: &KnowledgeEntry) -> String {
 }
 
 async fn search(context: &Context, options: &Search) -> Result<Exit, Failure> {
-    let tags = options.tags.join(",");
-    let mut query = vec![("q", options.text.as_str()), ("limit", "1000")];
+    let (tags, text) = (options.tags.join(","), input::joined(&options.text, &options.more));
+    let mut query = vec![("q", text.as_str()), ("limit", "1000")];
     query.extend(options.domain.as_deref().map(|domain| ("domain", domain)));
     query.extend((!tags.is_empty()).then_some(("tags", tags.as_str())));
     let found = context.client()?.get(&["api", "knowledge", "search"], &query).await?;
-    print(context, found, &options.list, "no entry contains it")
+    let none = match text.contains(char::is_whitespace) {
+        true => {
+            format!("no entry contains \"{text}\" as it stands; words are not compared one by one: try a single one")
+        }
+        false => format!("no entry contains \"{text}\""),
+    };
+    print(context, found, &options.list, &none)
 }
 
 async fn list(context: &Context, options: &Options) -> Result<Exit, Failure> {

@@ -6,12 +6,13 @@ use atlas_api::types::KnowledgeEntry;
 use atlas_knowledge::{Entry, Folder, FolderError, Name};
 use serde_json::{Value, json};
 
-use super::{ENTRIES, counted};
+use super::{ENTRIES, counted, left_out};
 use crate::answers;
 use crate::client::Client;
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::names;
 use crate::output::Shown;
 
 /// Entries of one page.
@@ -32,7 +33,7 @@ pub(crate) struct Export {
     #[arg(value_name = "DIR")]
     folder: PathBuf,
     /// Only entries of this domain.
-    #[arg(long, value_name = "DOMAIN")]
+    #[arg(long, value_name = "DOMAIN", value_parser = names::domain)]
     domain: Option<String>,
 }
 
@@ -41,6 +42,8 @@ pub(super) async fn import(context: &Context, options: &Import) -> Result<Exit, 
         return Err(Failure::usage(format!("there is no folder \"{}\"", options.folder.display())));
     }
     let entries = Folder::new(&options.folder).entries().map_err(|error| unusable(&error))?;
+    let left_out = left_out::find(&options.folder, &entries);
+    left_out::tell(context, &left_out);
     let client = context.client()?;
     let (mut stored, mut refused) = (0, Vec::new());
     for entry in &entries {
@@ -61,9 +64,9 @@ pub(super) async fn import(context: &Context, options: &Import) -> Result<Exit, 
             Err(failure) => return Err(failure),
         }
     }
-    let value = json!({"stored": stored, "refused": refused});
+    let value = json!({"stored": stored, "refused": refused, "left_out": left_out.value()});
     context.show(&Shown { value, text: counted("stored", stored), names: Vec::new() })?;
-    Ok(if refused.is_empty() { Exit::Done } else { Exit::Short })
+    Ok(if refused.is_empty() && left_out.skipped.is_empty() { Exit::Done } else { Exit::Short })
 }
 
 pub(super) async fn export(context: &Context, options: &Export) -> Result<Exit, Failure> {
