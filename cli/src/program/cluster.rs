@@ -20,6 +20,7 @@ pub(crate) struct Has {
     servers: BTreeSet<String>,
     skills: BTreeSet<String>,
     orchestrators: BTreeSet<String>,
+    bases: BTreeSet<String>,
 }
 
 impl Has {
@@ -38,6 +39,7 @@ impl Has {
             servers: names("mcp-server").await?,
             skills: names("skill").await?,
             orchestrators: names("orchestrator").await?,
+            bases: names("base").await?,
         })
     }
 
@@ -65,6 +67,10 @@ impl Has {
         }
         for entry in &contract.requires.skills {
             self.skill(entry, contract, &mut lacking);
+        }
+        for name in &contract.requires.documents {
+            let add = format!("atlasctl rag create {name} FOLDER");
+            lacking.look(&self.bases, pointer("requires/documents"), ("document base", name), &add);
         }
         for dependency in &contract.requires.agents {
             let add = "atlasctl deploy FOLDER";
@@ -136,11 +142,12 @@ mod tests {
     fn what_a_cluster_lacks_is_told_with_the_command() {
         let text = "agent: {name: a, version: 1.0.0, provider: {type: llm}, model: {name: smal, others: [fast, big]}, \
                     permissions: {secrets: [KEY]}, requires: {mcp_servers: [github], agents: [helper], \
-                    skills: [atlas.exec.run, user__ask, github.search, there, writer]}}";
+                    documents: [handbok], skills: [atlas.exec.run, user__ask, github.search, there, writer]}}";
         let contract = atlas_contract::parse(text.as_bytes()).expect("a contract");
         let set = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<BTreeSet<_>>();
         let folder = tempfile::tempdir().expect("a folder");
-        let has = Has { models: set(&["small"]), skills: set(&["there"]), agents: set(&["writer"]), ..Has::default() };
+        let (models, skills, agents) = (set(&["small"]), set(&["there"]), set(&["writer"]));
+        let has = Has { models, skills, agents, bases: set(&["handbook"]), ..Has::default() };
         let told: String = has.lacks(folder.path(), &contract).iter().map(|warning| format!("{warning}\n")).collect();
         expect![[r#"
             agent.yaml /agent/model: the cluster has no model "smal"; did you mean "small"? or add it: atlasctl model add smal --provider PROVIDER --name ID
@@ -148,10 +155,11 @@ mod tests {
             agent.yaml /agent/permissions/secrets: the cluster has no secret "KEY"; add it: atlasctl secret set KEY
             agent.yaml /agent/requires/mcp_servers: the cluster has no MCP server "github"; add it: atlasctl mcp add github --url URL
             agent.yaml /agent/requires/skills: the cluster has no skill "github.search"; add it: atlasctl skill deploy FOLDER
+            agent.yaml /agent/requires/documents: the cluster has no document base "handbok"; did you mean "handbook"? or add it: atlasctl rag create handbok FOLDER
             agent.yaml /agent/requires/agents: the cluster has no agent "helper"; add it: atlasctl deploy FOLDER
         "#]]
         .assert_eq(&told);
         std::fs::write(folder.path().join("mock.yaml"), "").expect("a file");
-        assert_eq!(has.lacks(folder.path(), &contract).len(), 4, "answers are prepared");
+        assert_eq!(has.lacks(folder.path(), &contract).len(), 5, "answers are prepared");
     }
 }
