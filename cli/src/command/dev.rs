@@ -241,7 +241,15 @@ fn refusal_of_port(error: &PortError) -> Failure {
 
 /// The node of this process, as the API reports it.
 async fn own_node(client: &Client, cluster: &Cluster) -> Result<Node, Failure> {
-    let nodes: Vec<Node> = answers::read(&client.get(&["api", "nodes"], &[]).await?)?;
+    let nodes = client.get(&["api", "nodes"], &[]).await.map_err(|failure| match failure.exit {
+        // This command shows no token.
+        Exit::Denied => {
+            let failure = Failure::usage("atlasctl dev does not work with authentication: it shows no token");
+            failure.with_next("start a controller and a worker instead: atlasctl docs access")
+        }
+        _ => failure,
+    })?;
+    let nodes: Vec<Node> = answers::read(&nodes)?;
     let own = nodes.into_iter().find(|node| node.id == cluster.node().as_str());
     own.ok_or_else(|| Failure::new("E0109", Exit::Short, "this process's node is not registered"))
 }
