@@ -173,7 +173,7 @@ mod tests {
         };
         let of = |bytes: usize| json!({"segments": [{"digest": "x".repeat(60_000)}], "sources": ["a".repeat(bytes)]});
         assert_eq!(written(of(BASE_WRITTEN_BYTES_MAX - 80)), "ok");
-        expect!["`spec` has 24655 bytes besides what the cluster writes, more than 24576; shorten its sources, readers or description"]
+        expect!["`spec` has 24638 bytes besides what the cluster writes, more than 24576; shorten its sources, readers or description"]
             .assert_eq(&written(of(BASE_WRITTEN_BYTES_MAX)));
         expect![[r#"`spec.sources` names "https://example.org/a" twice"#]]
             .assert_eq(&written(json!({"sources": ["https://example.org/a", "git:x", "https://example.org/a"]})));
