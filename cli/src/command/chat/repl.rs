@@ -22,6 +22,7 @@ use crate::context::Context;
 use crate::editor::Draft;
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::output::screen::Screen;
 use crate::words;
 
 /// The path of conversations.
@@ -30,6 +31,8 @@ const PATH: [&str; 2] = ["api", "conversations"];
 const CONTINUE: &str = "Continue exactly where your last answer ended. Do not repeat what it said.";
 /// Most conversations that `.conversation` lists.
 const LISTED_MAX: usize = 15;
+/// Columns that a line of `.help` may need.
+const HELP_COLUMNS: usize = 96;
 /// Most bytes that are copied: terminals refuse more.
 const COPIED_MAX: usize = 74_994;
 
@@ -333,7 +336,11 @@ fn help(standing: Standing) -> String {
     let rows: Vec<_> = command_rows(standing).collect();
     let head = |row: &atlas_chat::CommandRow| format!("{} {}", row.name, row.arguments).trim_end().to_owned();
     let width = rows.iter().map(|row| head(row).chars().count()).max().unwrap_or(0);
-    let mut text: String = rows.iter().map(|row| format!("{:width$}  {}\n", head(row), row.does)).collect();
+    // On a narrow terminal, what a command does is below it.
+    let is_narrow = Screen::get().width.is_some_and(|columns| columns < HELP_COLUMNS);
+    let between = if is_narrow { "\n    " } else { "  " };
+    let width = if is_narrow { 0 } else { width };
+    let mut text: String = rows.iter().map(|row| format!("{:width$}{between}{}\n", head(row), row.does)).collect();
     text += "Several lines: Alt+Enter or Ctrl+J between them, or ::: before and after. Ctrl+C interrupts an answer.\n";
     text
 }

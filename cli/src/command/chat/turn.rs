@@ -250,7 +250,10 @@ impl<'a> Following<'a> {
         let reply = (job.status == "completed").then(|| reply_of(job.output_data.as_ref().unwrap_or(&Value::Null)));
         view.end_answer();
         if let Some(reply) = reply.as_ref().filter(|reply| view.is_live() && (self.is_held || !self.answer.is(reply))) {
-            // What was shown came from another connection, or was no text of a model.
+            // A passage is missing after a broken connection, or what the model wrote is not the answer of the agent.
+            if self.answer.has_text() && !self.is_held {
+                view.restart();
+            }
             view.whole(reply);
         }
         Ok(Ended { job, value, reply, interrupted: self.interrupted })
