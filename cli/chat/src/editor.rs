@@ -26,7 +26,7 @@ pub struct EditorError(String);
 
 /// What was typed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Typed {
+pub enum EditedLine {
     Text(String),
     /// The line was given up with Ctrl+C.
     Interrupted,
@@ -72,11 +72,11 @@ impl LineEditor {
     }
 
     /// Reads a line, or several.
-    pub fn read(&mut self, prompt: &str) -> io::Result<Typed> {
+    pub fn read(&mut self, prompt: &str) -> io::Result<EditedLine> {
         match self.0.read_line(&Line(prompt))? {
-            Signal::Success(text) => Ok(Typed::Text(text)),
-            Signal::CtrlC => Ok(Typed::Interrupted),
-            _ => Ok(Typed::Ended),
+            Signal::Success(text) => Ok(EditedLine::Text(text)),
+            Signal::CtrlC => Ok(EditedLine::Interrupted),
+            _ => Ok(EditedLine::Ended),
         }
     }
 }

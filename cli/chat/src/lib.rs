@@ -11,7 +11,7 @@ mod transcript;
 
 pub use commands::{Command, CommandRow, Input, Standing, command_rows, joined, parse, starts_block};
 pub use completion::{Candidate, Names, candidates};
-pub use editor::{EditorError, LineEditor, Typed};
+pub use editor::{EditedLine, EditorError, LineEditor};
 pub use files::{Attachments, FileError, ImageFile, ItemsError, TextFile, read_items, split_items};
 pub use settings::{ChatSettings, SETTINGS, SettingError};
-pub use transcript::{Entry, ToolUse, markdown, openai};
+pub use transcript::{ToolUse, TranscriptEntry, markdown, openai};

@@ -7,7 +7,7 @@ const SHOWN_MAX: usize = 4_000;
 
 /// A part of what was said.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Entry {
+pub enum TranscriptEntry {
     /// What the model is told before the conversation.
     System(String),
     /// A message of a person or program.
@@ -30,19 +30,19 @@ pub struct ToolUse {
 }
 
 /// Markdown under a title. Arguments and results that are long are cut, and say how much is missing.
-pub fn markdown(title: &str, entries: &[Entry]) -> String {
+pub fn markdown(title: &str, entries: &[TranscriptEntry]) -> String {
     let mut text = format!("# {}\n", title.replace('\n', " "));
     for entry in entries {
         match entry {
-            Entry::System(system) => text += &format!("\n## System\n\n{}\n", system.trim_end()),
-            Entry::User { text: said, images } => {
+            TranscriptEntry::System(system) => text += &format!("\n## System\n\n{}\n", system.trim_end()),
+            TranscriptEntry::User { text: said, images } => {
                 text += &format!("\n## User\n\n{}\n", said.trim_end());
                 for image in images {
                     let mime = image["mime_type"].as_str().unwrap_or("image");
                     text += &format!("\n(an image: {mime})\n");
                 }
             }
-            Entry::Assistant { text: said, calls } => {
+            TranscriptEntry::Assistant { text: said, calls } => {
                 text += "\n## Assistant\n";
                 if !said.trim().is_empty() {
                     text += &format!("\n{}\n", said.trim_end());
@@ -51,27 +51,27 @@ pub fn markdown(title: &str, entries: &[Entry]) -> String {
                     text += &format!("\nCalls `{name}`:\n\n{}", fenced("json", &pretty(arguments)));
                 }
             }
-            Entry::Result { name, text: result, failed, .. } => {
+            TranscriptEntry::Result { name, text: result, failed, .. } => {
                 let what = if *failed { "failed" } else { "returned" };
                 text += &format!("\n`{name}` {what}:\n\n{}", fenced("", result));
             }
-            Entry::Note(note) => text += &format!("\n*{}*\n", note.replace('\n', " ")),
+            TranscriptEntry::Note(note) => text += &format!("\n*{}*\n", note.replace('\n', " ")),
         }
     }
     text
 }
 
 /// The messages of OpenAI's chat completions: `{"messages": […]}`.
-pub fn openai(entries: &[Entry]) -> Value {
+pub fn openai(entries: &[TranscriptEntry]) -> Value {
     let messages: Vec<Value> = entries.iter().filter_map(message).collect();
     json!({ "messages": messages })
 }
 
-fn message(entry: &Entry) -> Option<Value> {
+fn message(entry: &TranscriptEntry) -> Option<Value> {
     Some(match entry {
-        Entry::System(text) => json!({"role": "system", "content": text}),
-        Entry::User { text, images } if images.is_empty() => json!({"role": "user", "content": text}),
-        Entry::User { text, images } => {
+        TranscriptEntry::System(text) => json!({"role": "system", "content": text}),
+        TranscriptEntry::User { text, images } if images.is_empty() => json!({"role": "user", "content": text}),
+        TranscriptEntry::User { text, images } => {
             let mut parts = vec![json!({"type": "text", "text": text})];
             parts.extend(images.iter().map(|image| {
                 let part = |name: &str| image[name].as_str().unwrap_or_default();
@@ -80,7 +80,7 @@ fn message(entry: &Entry) -> Option<Value> {
             }));
             json!({"role": "user", "content": parts})
         }
-        Entry::Assistant { text, calls } => {
+        TranscriptEntry::Assistant { text, calls } => {
             let content = if text.is_empty() && !calls.is_empty() { Value::Null } else { json!(text) };
             let mut message = json!({"role": "assistant", "content": content});
             if !calls.is_empty() {
@@ -92,8 +92,8 @@ fn message(entry: &Entry) -> Option<Value> {
             }
             message
         }
-        Entry::Result { call, text, .. } => json!({"role": "tool", "tool_call_id": call, "content": text}),
-        Entry::Note(_) => return None,
+        TranscriptEntry::Result { call, text, .. } => json!({"role": "tool", "tool_call_id": call, "content": text}),
+        TranscriptEntry::Note(_) => return None,
     })
 }
 
@@ -119,21 +119,21 @@ mod tests {
 
     use super::*;
 
-    fn entries() -> Vec<Entry> {
+    fn entries() -> Vec<TranscriptEntry> {
         let image = json!({"mime_type": "image/png", "data": "AA=="});
         let call = ToolUse { id: "c1".to_owned(), name: "clock".to_owned(), arguments: json!({"zone": "UTC"}) };
         vec![
-            Entry::System("Be brief.\n".to_owned()),
-            Entry::User { text: "What time is it?".to_owned(), images: vec![image] },
-            Entry::Assistant { text: String::new(), calls: vec![call] },
-            Entry::Result {
+            TranscriptEntry::System("Be brief.\n".to_owned()),
+            TranscriptEntry::User { text: "What time is it?".to_owned(), images: vec![image] },
+            TranscriptEntry::Assistant { text: String::new(), calls: vec![call] },
+            TranscriptEntry::Result {
                 call: "c1".to_owned(),
                 name: "clock".to_owned(),
                 text: "```\n12:00\n```".to_owned(),
                 failed: false,
             },
-            Entry::Note("the job waited for its provider".to_owned()),
-            Entry::Assistant { text: "Noon.".to_owned(), calls: Vec::new() },
+            TranscriptEntry::Note("the job waited for its provider".to_owned()),
+            TranscriptEntry::Assistant { text: "Noon.".to_owned(), calls: Vec::new() },
         ]
     }
 
@@ -177,8 +177,12 @@ mod tests {
             Noon.
         "#]]
         .assert_eq(&markdown("job-1", &entries()));
-        let long =
-            Entry::Result { call: "c".to_owned(), name: "n".to_owned(), text: "x".repeat(SHOWN_MAX + 5), failed: true };
+        let long = TranscriptEntry::Result {
+            call: "c".to_owned(),
+            name: "n".to_owned(),
+            text: "x".repeat(SHOWN_MAX + 5),
+            failed: true,
+        };
         assert!(markdown("t", &[long]).contains("`n` failed:") && markdown("t", &entries()).len() < SHOWN_MAX);
     }
 

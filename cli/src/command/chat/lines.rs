@@ -6,7 +6,7 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
-use atlas_chat::{LineEditor, Names, Typed, joined};
+use atlas_chat::{EditedLine, LineEditor, Names, joined};
 
 use super::turn::{Person, Said};
 use crate::config::Config;
@@ -50,9 +50,9 @@ impl Lines {
     pub(super) fn next(&mut self, prompt: &str) -> Result<Read, Failure> {
         match self {
             Self::Terminal(editor) => match editor.read(prompt) {
-                Ok(Typed::Text(text)) => Ok(Read::Text(text)),
-                Ok(Typed::Interrupted) => Ok(Read::Interrupted),
-                Ok(Typed::Ended) => Ok(Read::End),
+                Ok(EditedLine::Text(text)) => Ok(Read::Text(text)),
+                Ok(EditedLine::Interrupted) => Ok(Read::Interrupted),
+                Ok(EditedLine::Ended) => Ok(Read::End),
                 Err(error) => Err(Failure::usage(format!("the terminal cannot be read: {error}"))),
             },
             Self::Pipe(before) => loop {
@@ -102,9 +102,9 @@ impl Person for Attendant {
 
     fn line(&mut self, prompt: &str) -> Said {
         match LineEditor::plain().read(prompt) {
-            Ok(Typed::Text(words)) => Said::Words(words),
-            Ok(Typed::Interrupted) => Said::Interrupt,
-            Ok(Typed::Ended) | Err(_) => Said::Nothing,
+            Ok(EditedLine::Text(words)) => Said::Words(words),
+            Ok(EditedLine::Interrupted) => Said::Interrupt,
+            Ok(EditedLine::Ended) | Err(_) => Said::Nothing,
         }
     }
 }

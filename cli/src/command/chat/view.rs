@@ -3,7 +3,7 @@
 use std::io::{IsTerminal as _, Write as _};
 
 use atlas_api::types::Job;
-use atlas_chat::Entry;
+use atlas_chat::TranscriptEntry;
 use atlas_terminal::{ColorDepth, Printer, Style, Theme, TurnFigures, tool_call, tool_result, turn_footer, visible};
 
 use crate::context::Context;
@@ -78,19 +78,19 @@ impl<'a> View<'a> {
     }
 
     /// Tool calls and their results, folded to a few lines.
-    pub(super) fn tools(&mut self, entries: &[Entry]) {
+    pub(super) fn tools(&mut self, entries: &[TranscriptEntry]) {
         for entry in entries {
             match entry {
-                Entry::Assistant { calls, .. } => {
+                TranscriptEntry::Assistant { calls, .. } => {
                     for call in calls {
                         self.aside(&tool_call(&self.style, &call.name, &call.arguments.to_string()));
                     }
                 }
-                Entry::Result { name, text, failed, .. } => {
+                TranscriptEntry::Result { name, text, failed, .. } => {
                     self.aside(&tool_result(&self.style, name, !failed, text));
                 }
-                Entry::Note(note) => self.aside(&format!("{}\n", visible(note))),
-                Entry::System(_) | Entry::User { .. } => {}
+                TranscriptEntry::Note(note) => self.aside(&format!("{}\n", visible(note))),
+                TranscriptEntry::System(_) | TranscriptEntry::User { .. } => {}
             }
         }
     }

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use atlas_api::types::JobStep;
-use atlas_chat::{Entry, ToolUse};
+use atlas_chat::{ToolUse, TranscriptEntry};
 use atlas_model::Part;
 use atlas_turn::record::{AnswerOutcome, ChildEnd, HelpOutcome, QuestionEnd, ServerRound, StopOutcome, UnusableAnswer};
 use atlas_turn::{Outcome, ToolReturn};
@@ -22,7 +22,7 @@ pub(crate) struct StepReader {
 
 impl StepReader {
     /// What one step says. A step that says nothing to people gives nothing.
-    pub(crate) fn read(&mut self, step: &JobStep) -> Vec<Entry> {
+    pub(crate) fn read(&mut self, step: &JobStep) -> Vec<TranscriptEntry> {
         match step.kind.as_str() {
             "start" => self.start(&step.outcome),
             "model" => self.answer(&step.outcome),
@@ -34,13 +34,15 @@ impl StepReader {
             "question" => match (read::<QuestionEnd>(&step.outcome), self.asks_people()) {
                 (Some(end), true) => self.result(&end.outcome()),
                 // The permission to make the call: the call itself comes after it.
-                (Some(_), false) => vec![Entry::Note("people were asked whether the call may be made".to_owned())],
+                (Some(_), false) => {
+                    vec![TranscriptEntry::Note("people were asked whether the call may be made".to_owned())]
+                }
                 (None, _) => Vec::new(),
             },
             "effect" => match read::<HelpOutcome>(&step.outcome) {
                 Some(HelpOutcome { result, .. }) => self.result(&Outcome::Value(result)),
                 None => match read::<StopOutcome>(&step.outcome).and_then(|stop| stop.reminder) {
-                    Some(reminder) => vec![Entry::User { text: reminder, images: Vec::new() }],
+                    Some(reminder) => vec![TranscriptEntry::User { text: reminder, images: Vec::new() }],
                     None => Vec::new(),
                 },
             },
@@ -48,7 +50,7 @@ impl StepReader {
         }
     }
 
-    fn start(&mut self, outcome: &Value) -> Vec<Entry> {
+    fn start(&mut self, outcome: &Value) -> Vec<TranscriptEntry> {
         if let Some(sources) = outcome["tools"].as_object() {
             self.sources = sources.clone();
         }
@@ -56,32 +58,34 @@ impl StepReader {
         if system.trim().is_empty() || std::mem::replace(&mut self.has_system, true) {
             return Vec::new();
         }
-        vec![Entry::System(system.to_owned())]
+        vec![TranscriptEntry::System(system.to_owned())]
     }
 
-    fn answer(&mut self, outcome: &Value) -> Vec<Entry> {
+    fn answer(&mut self, outcome: &Value) -> Vec<TranscriptEntry> {
         if let Some(UnusableAnswer { unusable, .. }) = read(outcome) {
-            return vec![Entry::Note(format!("the model answered, and its answer could not be used: {unusable}"))];
+            return vec![TranscriptEntry::Note(format!(
+                "the model answered, and its answer could not be used: {unusable}"
+            ))];
         }
         let Some(AnswerOutcome { answer, .. }) = read(outcome) else { return Vec::new() };
         let calls: Vec<ToolUse> = answer.parts.iter().filter_map(call).collect();
         self.open = calls.iter().cloned().collect();
-        vec![Entry::Assistant { text: answer.text(), calls }]
+        vec![TranscriptEntry::Assistant { text: answer.text(), calls }]
     }
 
-    fn returned(&mut self, outcome: &Value) -> Vec<Entry> {
+    fn returned(&mut self, outcome: &Value) -> Vec<TranscriptEntry> {
         let returned = read::<Vec<ToolReturn>>(outcome);
         let returned = returned.or_else(|| Some(read::<ServerRound>(outcome)?.returned)).unwrap_or_default();
         returned.iter().map(|ToolReturn { call, outcome }| self.result_of(call, outcome)).collect()
     }
 
     /// The result of the first open call.
-    fn result(&mut self, outcome: &Outcome) -> Vec<Entry> {
+    fn result(&mut self, outcome: &Outcome) -> Vec<TranscriptEntry> {
         let Some(call) = self.open.front().map(|call| call.id.clone()) else { return Vec::new() };
         vec![self.result_of(&call, outcome)]
     }
 
-    fn result_of(&mut self, id: &str, outcome: &Outcome) -> Entry {
+    fn result_of(&mut self, id: &str, outcome: &Outcome) -> TranscriptEntry {
         let at = self.open.iter().position(|call| call.id == id);
         let name = at.and_then(|at| self.open.remove(at)).map(|call| call.name).unwrap_or_default();
         let (text, failed) = match outcome {
@@ -89,7 +93,7 @@ impl StepReader {
             Outcome::Value(value) => (value.to_string(), false),
             Outcome::Error { kind, text } => (format!("{kind}: {text}"), true),
         };
-        Entry::Result { call: id.to_owned(), name, text, failed }
+        TranscriptEntry::Result { call: id.to_owned(), name, text, failed }
     }
 
     /// Whether the first open call asks people.
@@ -142,7 +146,7 @@ mod tests {
             step("tools", json!(5)),
         ];
         let mut reader = StepReader::default();
-        let entries: Vec<Entry> = steps.iter().flat_map(|step| reader.read(step)).collect();
+        let entries: Vec<TranscriptEntry> = steps.iter().flat_map(|step| reader.read(step)).collect();
         expect![[r#"
             # t
 

@@ -1,7 +1,7 @@
 //! `atlasctl job transcript`: what was said in a job of an agent with a model: prompts, answers, tool calls and their results.
 
 use atlas_api::types::{Job, JobStep};
-use atlas_chat::{Entry, markdown, openai};
+use atlas_chat::{TranscriptEntry, markdown, openai};
 use clap::ValueEnum;
 use serde_json::{Value, json};
 
@@ -37,7 +37,7 @@ pub(crate) enum TranscriptForm {
 
 impl TranscriptForm {
     /// What was said, in this form.
-    pub(crate) fn text(self, title: &str, entries: &[Entry]) -> String {
+    pub(crate) fn text(self, title: &str, entries: &[TranscriptEntry]) -> String {
         match self {
             Self::Openai => format!("{:#}\n", openai(entries)),
             Self::Md => markdown(title, entries),
@@ -72,7 +72,7 @@ fn title(job: &Job) -> String {
 }
 
 /// What was said in a job, the oldest first.
-async fn entries(client: &Client, job: &Job) -> Result<Vec<Entry>, Failure> {
+async fn entries(client: &Client, job: &Job) -> Result<Vec<TranscriptEntry>, Failure> {
     let (steps, more) = steps(client, &job.id).await?;
     if steps.is_empty() {
         let text = format!(
@@ -84,18 +84,21 @@ async fn entries(client: &Client, job: &Job) -> Result<Vec<Entry>, Failure> {
         );
     }
     let mut reader = StepReader::default();
-    let mut said: Vec<Entry> = steps.iter().flat_map(|step| reader.read(step)).collect();
+    let mut said: Vec<TranscriptEntry> = steps.iter().flat_map(|step| reader.read(step)).collect();
     // The system text comes before the input, and everything else after it.
-    let at = usize::from(matches!(said.first(), Some(Entry::System(_))));
+    let at = usize::from(matches!(said.first(), Some(TranscriptEntry::System(_))));
     said.splice(at..at, asked(&job.input_data));
-    if !said.iter().any(|entry| matches!(entry, Entry::Assistant { .. })) {
-        said.push(Entry::Note(format!("its steps have no answers of a model: atlasctl job steps {}", job.id)));
+    if !said.iter().any(|entry| matches!(entry, TranscriptEntry::Assistant { .. })) {
+        said.push(TranscriptEntry::Note(format!(
+            "its steps have no answers of a model: atlasctl job steps {}",
+            job.id
+        )));
     }
     if more {
-        said.push(Entry::Note(format!("there are more than {STEPS_MAX} steps; the rest is left out")));
+        said.push(TranscriptEntry::Note(format!("there are more than {STEPS_MAX} steps; the rest is left out")));
     }
     if !job.error.is_empty() {
-        said.push(Entry::Note(format!("the job is {}: {}", job.status, job.error_text())));
+        said.push(TranscriptEntry::Note(format!("the job is {}: {}", job.status, job.error_text())));
     }
     Ok(said)
 }
@@ -120,7 +123,7 @@ async fn steps(client: &Client, id: &str) -> Result<(Vec<JobStep>, bool), Failur
 }
 
 /// The input as messages: those of a conversation, or the input itself.
-fn asked(input: &Value) -> Vec<Entry> {
+fn asked(input: &Value) -> Vec<TranscriptEntry> {
     let conversation = input.pointer("/conversation/messages").or_else(|| {
         let members = input.as_object()?.values();
         members.filter(|value| is_conversation(value)).max_by_key(|value| value.as_array().map_or(0, Vec::len))
@@ -133,7 +136,7 @@ fn asked(input: &Value) -> Vec<Entry> {
         _ => None,
     };
     let text = text.unwrap_or_else(|| if input.is_null() { "(erased)".to_owned() } else { format!("{input:#}") });
-    vec![Entry::User { text, images: Vec::new() }]
+    vec![TranscriptEntry::User { text, images: Vec::new() }]
 }
 
 fn is_conversation(value: &Value) -> bool {
@@ -142,28 +145,28 @@ fn is_conversation(value: &Value) -> bool {
 }
 
 /// A message of a conversation.
-pub(crate) fn message(value: &Value) -> Entry {
+pub(crate) fn message(value: &Value) -> TranscriptEntry {
     let text = value["content"].as_str().unwrap_or_default().to_owned();
     match value["role"].as_str() {
-        Some("assistant") => Entry::Assistant { text, calls: Vec::new() },
-        _ => Entry::User { text, images: value["images"].as_array().cloned().unwrap_or_default() },
+        Some("assistant") => TranscriptEntry::Assistant { text, calls: Vec::new() },
+        _ => TranscriptEntry::User { text, images: value["images"].as_array().cloned().unwrap_or_default() },
     }
 }
 
-fn data(entry: &Entry) -> Value {
+fn data(entry: &TranscriptEntry) -> Value {
     match entry {
-        Entry::System(text) => json!({"kind": "system", "text": text}),
-        Entry::User { text, images } if images.is_empty() => json!({"kind": "user", "text": text}),
-        Entry::User { text, images } => json!({"kind": "user", "text": text, "images": images}),
-        Entry::Assistant { text, calls } => {
+        TranscriptEntry::System(text) => json!({"kind": "system", "text": text}),
+        TranscriptEntry::User { text, images } if images.is_empty() => json!({"kind": "user", "text": text}),
+        TranscriptEntry::User { text, images } => json!({"kind": "user", "text": text, "images": images}),
+        TranscriptEntry::Assistant { text, calls } => {
             let call =
                 |call: &atlas_chat::ToolUse| json!({"id": call.id, "name": call.name, "arguments": call.arguments});
             json!({"kind": "assistant", "text": text, "calls": calls.iter().map(call).collect::<Vec<_>>()})
         }
-        Entry::Result { call, name, text, failed } => {
+        TranscriptEntry::Result { call, name, text, failed } => {
             json!({"kind": "result", "call": call, "name": name, "text": text, "failed": failed})
         }
-        Entry::Note(text) => json!({"kind": "note", "text": text}),
+        TranscriptEntry::Note(text) => json!({"kind": "note", "text": text}),
     }
 }
 
@@ -173,9 +176,9 @@ mod tests {
 
     #[test]
     fn an_input_is_a_conversation_or_a_message() {
-        let user = |text: &str| Entry::User { text: text.to_owned(), images: Vec::new() };
+        let user = |text: &str| TranscriptEntry::User { text: text.to_owned(), images: Vec::new() };
         let said = json!([{"role": "user", "content": "a"}, {"role": "assistant", "content": "A"}, {"role": "user", "content": "b"}]);
-        let assistant = Entry::Assistant { text: "A".to_owned(), calls: Vec::new() };
+        let assistant = TranscriptEntry::Assistant { text: "A".to_owned(), calls: Vec::new() };
         let expected = vec![user("a"), assistant, user("b")];
         assert_eq!(asked(&json!({"model": "m", "messages": said})), expected);
         assert_eq!(asked(&json!({"message": "b", "conversation": {"messages": said}})), expected);
