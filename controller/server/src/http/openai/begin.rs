@@ -39,7 +39,9 @@ pub(super) struct Asked<'a> {
     pub(super) user: Option<&'a str>,
     /// More labels.
     pub(super) labels: BTreeMap<String, String>,
-    /// Members of the input that the worker does not read.
+    /// More labels of the job of an agent, whose input is its own.
+    pub(super) agent_labels: BTreeMap<String, String>,
+    /// Members of the input of a model call that the worker does not read.
     pub(super) beside: Map<String, Value>,
 }
 
@@ -95,7 +97,7 @@ pub(super) async fn begin(
 ) -> Result<Begun, Refusal> {
     let found = door.service.usable_model(caller, asked.model).await?;
     let Some(UsableModel { form, .. }) = found else { return Err(WireError::model_not_found(asked.model).into()) };
-    let labels = labels(&asked);
+    let mut labels = labels(&asked);
     match form {
         UsableForm::Model { name, spec } => {
             if spec.purpose != asked.purpose {
@@ -128,6 +130,7 @@ pub(super) async fn begin(
             })?;
             let input = input_of(&mapping, said()?)?;
             let ShownAgent { agent, contract } = *agent;
+            labels.extend(asked.agent_labels);
             let submission = Submission {
                 version,
                 labels: labels.into(),
@@ -230,6 +233,7 @@ fn says_its_answer(contract: &Value) -> bool {
             Value::Array(items) => items.is_empty(),
             Value::Bool(flag) => !flag,
             Value::Null => true,
+            Value::Object(members) => members.get("enabled") == Some(&Value::Bool(false)),
             _ => false,
         };
         !is_empty && !NO_TOOLS.contains(&name.as_str())

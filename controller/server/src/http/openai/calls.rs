@@ -120,6 +120,7 @@ impl Call<'_> {
             stream,
             user: self.user,
             labels: BTreeMap::new(),
+            agent_labels: BTreeMap::new(),
             beside: Map::new(),
         };
         begin(door, caller, asked, said).await

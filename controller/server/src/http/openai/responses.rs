@@ -106,8 +106,6 @@ async fn submitted(
     if !asked.store {
         labels.insert(UNSTORED_LABEL.to_owned(), "true".to_owned());
     }
-    // The input of an agent is its own, so that its label has what there is room for. A model call has all in its input.
-    labels.insert(ECHO_LABEL.to_owned(), echo_label(&asked.echo));
     let beside = [(ECHO.to_owned(), asked.echo.clone().into()), (EARLIER.to_owned(), earlier.into())];
     let call = Asked {
         operation: RESPONSE,
@@ -117,6 +115,8 @@ async fn submitted(
         stream: asked.stream || asked.background,
         user: asked.user.as_deref(),
         labels,
+        // A model call has all of it in its input. A label has what there is room for.
+        agent_labels: BTreeMap::from([(ECHO_LABEL.to_owned(), echo_label(&asked.echo))]),
         beside: Map::from_iter(beside),
     };
     let said = || {
