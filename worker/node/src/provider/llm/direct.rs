@@ -219,13 +219,18 @@ mod tests {
         let said = r#""messages": [{"role": "user", "parts": [{"type": "text", "text": "hi"}]}]"#;
         check(
             &format!(r#"{{"model": "small", "request": {{{said}, "idempotency_key": "x"}}, "stream": true}}"#),
-            &expect![[r#""#]],
+            &expect![[
+                r#"small: {"model":"","system":"","messages":[{"role":"user","parts":[{"type":"text","text":"hi"}]}],"tools":[],"tool_choice":"auto","max_tokens":null,"temperature":null,"top_p":null,"top_k":null,"stop":[],"output":null,"reasoning_effort":null,"idempotency_key":null,"stream":true,"extra":{}}"#
+            ]],
         );
         check(
             r#"{"model": "small", "request": {"messages": []}}"#,
             &expect!["Input validation: the request has no messages"],
         );
-        check(r#"{"model": "small"}"#, &expect![""]);
-        check(r#"{"model": "small", "request": {"messages": 1}}"#, &expect![""]);
+        check(r#"{"model": "small"}"#, &expect!["Input validation: missing field `request` at line 1 column 18"]);
+        check(
+            r#"{"model": "small", "request": {"messages": 1}}"#,
+            &expect!["Input validation: invalid type: integer `1`, expected a sequence"],
+        );
     }
 }
