@@ -37,7 +37,7 @@ impl Said {
         Self { deltas, finish: "stop", held_after: None, error: None }
     }
 
-    /// A call of a tool.
+    /// A tool call.
     pub fn call(id: &str, name: &str, arguments: &str) -> Self {
         let begin = json!({"tool_calls": [{"index": 0, "id": id, "type": "function", "function": {"name": name, "arguments": ""}}]});
         let rest = json!({"tool_calls": [{"index": 0, "function": {"arguments": arguments}}]});

@@ -1,4 +1,4 @@
-//! `/v1/`: OpenAI's interface ([ADR 89](../../../../docs/adr/0089-openai-door.md)). A call of a model is a job of the agent `model-call`, and an
+//! `/v1/`: OpenAI's interface ([ADR 89](../../../../docs/adr/0089-openai-door.md)). A model call is a job of the agent `model-call`, and an
 //! agent named as a model gets the messages as its input. The formats are those of `atlas-openai`; here requests become jobs, and what is
 //! heard of jobs becomes answers.
 //!
