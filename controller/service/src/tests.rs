@@ -15,6 +15,7 @@ mod library;
 mod model_limits;
 mod objects;
 mod probes;
+mod usable_models;
 
 use std::sync::Arc;
 use std::time::Duration;
