@@ -130,6 +130,7 @@ mod tests {
             model-probe 1.0.0 sha256:413eac6319ee5731b1a92c6c3e7b5d31c05a5de7e9b264bc61441cf43230f14c
             document-models 1.0.0 sha256:fdbf6460ab4fbade19bd9e3b1d30e19a820409e22d722ff0ace1c0e7f28f7f4a
             document-collector 1.0.0 sha256:5b10c385829f3ec14457778520de4956cf29dbf8df40824b300f3f74738501e8
+            model-call 1.0.0 sha256:46198d376817410b42a1ebe010c9cf03b8bea54f353becc2926613a9ebfd8988
         "#]]
         .assert_eq(&told.concat());
     }
