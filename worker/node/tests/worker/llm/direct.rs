@@ -113,8 +113,20 @@ async fn check(input: &str, model: impl FnOnce(&Server) -> Value, code: &str, ex
 
 #[tokio::test]
 async fn what_cannot_be_called_is_explained() {
-    check(&input("small"), streams, "E3201", &expect![""]).await;
+    check(&input("small"), streams, "E3201", &expect![[r#"too hot (model "small", tiny at ADDRESS, status 400, 1 try): change what the provider names: the input, the contract, or the settings of the model"#]]).await;
     let embeds = |server: &Server| json!({"type": "embedding", "provider": "openai", "name": "e", "base_url": server.base_url(), "key": "secret://key"});
-    check(&input("small"), embeds, "E3202", &expect![""]).await;
-    check(r#"{"model": "small", "request": {"messages": 1}}"#, streams, "E1102", &expect![""]).await;
+    check(
+        &input("small"),
+        embeds,
+        "E3202",
+        &expect![[r#"the model "small" is for other work; its type must be chat"#]],
+    )
+    .await;
+    check(
+        r#"{"model": "small", "request": {"messages": 1}}"#,
+        streams,
+        "E1102",
+        &expect!["Input validation: invalid type: integer `1`, expected a sequence"],
+    )
+    .await;
 }
