@@ -21,14 +21,14 @@ pub struct EmbeddingsRequest {
     /// How many texts it has.
     pub texts: usize,
     /// How the client wants the vectors.
-    pub encoding: Encoding,
+    pub encoding: EncodingFormat,
     /// The client's own user, for records; not sent to providers.
     pub user: Option<String>,
 }
 
 /// How vectors are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Encoding {
+pub enum EncodingFormat {
     /// As lists of numbers.
     #[default]
     Float,
@@ -44,7 +44,7 @@ pub fn read(body: &[u8]) -> Result<EmbeddingsRequest, WireError> {
     let model = settings::model(&root)?;
     let texts = texts(&root.required("input")?)?;
     let encoding = root.member("encoding_format").map(|node| node.word(&["float", "base64"])).transpose()?;
-    let encoding = if encoding == Some("base64") { Encoding::Base64 } else { Encoding::Float };
+    let encoding = if encoding == Some("base64") { EncodingFormat::Base64 } else { EncodingFormat::Float };
     let kind = root.member("input_type").map(|node| node.word(&["document", "query"])).transpose()?;
     let task = if kind == Some("query") { ModelTask::EmbedQuery } else { ModelTask::EmbedDocuments };
     let count = texts.len();
@@ -84,8 +84,8 @@ pub fn whole(answer: &Answer, request: &EmbeddingsRequest) -> Result<Value, Wire
     let vectors = answer.vectors(request.texts).map_err(|error| WireError::provider(error.to_string()))?;
     let entry = |(index, vector): (usize, &Vec<f32>)| {
         let embedding = match request.encoding {
-            Encoding::Float => vector.iter().map(|number| float(*number)).collect(),
-            Encoding::Base64 => {
+            EncodingFormat::Float => vector.iter().map(|number| float(*number)).collect(),
+            EncodingFormat::Base64 => {
                 let bytes: Vec<u8> = vector.iter().flat_map(|number| number.to_le_bytes()).collect();
                 Value::from(STANDARD.encode(bytes))
             }
@@ -161,7 +161,7 @@ mod tests {
             written.to_string(),
             r#"{"object":"list","data":[{"object":"embedding","index":0,"embedding":[0.1,-2.0]},{"object":"embedding","index":1,"embedding":[1e-7,3.0]}],"model":"e","usage":{"prompt_tokens":4,"total_tokens":4}}"#
         );
-        request.encoding = Encoding::Base64;
+        request.encoding = EncodingFormat::Base64;
         assert_eq!(whole(&answer, &request).expect("vectors")["data"][0]["embedding"], "zczMPQAAAMA=");
         request.texts = 3;
         assert_eq!(whole(&answer, &request).expect_err("refused").status, 502);
