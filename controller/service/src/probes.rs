@@ -131,6 +131,7 @@ mod tests {
             document-models 1.0.0 sha256:fdbf6460ab4fbade19bd9e3b1d30e19a820409e22d722ff0ace1c0e7f28f7f4a
             document-collector 1.0.0 sha256:5b10c385829f3ec14457778520de4956cf29dbf8df40824b300f3f74738501e8
             model-call 1.0.0 sha256:46198d376817410b42a1ebe010c9cf03b8bea54f353becc2926613a9ebfd8988
+            model-chat 1.0.0 sha256:58397577ab4843bb3d5dde7ee6eaa3aa9c6d2d2582ebbe9477668cc5efd4b09e
         "#]]
         .assert_eq(&told.concat());
     }
