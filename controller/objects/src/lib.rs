@@ -45,8 +45,8 @@ mod trigger;
 mod webhook;
 
 pub use base::{
-    BASE_WRITTEN_BYTES_MAX, BaseCollection, BaseSegment, BaseSpec, BaseVectors, REMOVED_MAX, ReadRule, SEGMENTS_MAX, VECTOR_SEGMENTS_MAX,
-    VectorSegment,
+    BASE_WRITTEN_BYTES_MAX, BaseCollection, BaseSegment, BaseSpec, BaseVectors, REMOVED_MAX, ReadRule, SEGMENTS_MAX,
+    VECTOR_SEGMENTS_MAX, VectorSegment,
 };
 pub use binding::{BindingSpec, GrantSpec};
 pub use canonical::{CanonicalError, canonical, parse};

@@ -13,8 +13,8 @@ use super::answer::{self, Answer};
 use super::request::Request;
 use super::{
     HttpDoor, access, agents, audit, bases, batch, chains, cluster, cluster_events, conversations, events, jobs,
-    library, logins, logs, mcp, messages, nodes, objects, openai, orchestrator, policies, questions, secrets, skills, snapshot,
-    traces, triggers,
+    library, logins, logs, mcp, messages, nodes, objects, openai, orchestrator, policies, questions, secrets, skills,
+    snapshot, traces, triggers,
 };
 
 /// Calls the function behind an operation that the caller may use. Each is boxed by itself, so that a request has room for its own

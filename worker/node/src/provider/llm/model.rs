@@ -59,8 +59,15 @@ pub(in crate::provider) struct Answered {
 #[derive(Debug)]
 pub(in crate::provider) enum News {
     /// A piece of an answer. Its mark says which part it belongs to.
-    Delta { try_number: u32, mark: u32, text: String },
-    Log { level: &'static str, text: String },
+    Delta {
+        try_number: u32,
+        mark: u32,
+        text: String,
+    },
+    Log {
+        level: &'static str,
+        text: String,
+    },
 }
 
 impl News {
