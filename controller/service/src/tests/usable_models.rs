@@ -51,7 +51,7 @@ fn talker(name: &str, version: &str) -> String {
 
 #[tokio::test]
 async fn models_agents_and_chains_are_found_by_their_names() {
-    let node = Node::has_models(&Net::new()).await;
+    let node = Node::has_models(&Net::new(1)).await;
     node.agent(&talker("talker", "1.0.0")).await;
     node.agent(&talker("talker", "1.1.0")).await;
     node.agent(&talker("chat", "2.0.0")).await;
@@ -88,7 +88,7 @@ async fn models_agents_and_chains_are_found_by_their_names() {
 
 #[tokio::test]
 async fn what_a_policy_denies_is_not_there() {
-    let node = Node::has_models(&Net::new()).await;
+    let node = Node::has_models(&Net::new(1)).await;
     node.agent(&talker("talker", "1.0.0")).await;
     let when = "agent.name == 'talker' || agent.name == 'model-call' && input.model == 'chat'";
     let rule = json!({"name": "r", "on": ["submit"], "when": when, "effect": "deny"});
@@ -113,7 +113,7 @@ fn call(model: &str, key: Option<&str>) -> ModelCall {
 
 #[tokio::test]
 async fn a_call_is_a_job_of_the_own_agent_and_a_repeat_finds_it() {
-    let node = Node::has_models(&Net::new()).await;
+    let node = Node::has_models(&Net::new(1)).await;
     let first = node.service.call_model(&caller(), call("chat", Some("k"))).await.expect("submitted");
     let again = node.service.call_model(&caller(), call("chat", Some("k"))).await.expect("submitted");
     assert_eq!(first.id, again.id);
