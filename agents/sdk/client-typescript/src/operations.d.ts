@@ -1023,6 +1023,17 @@ export class Operations extends Calls {
       namespace?: string;
     },
   ): Promise<t.Conversation>;
+  /** Begins another conversation with the first turns of this one. Both go on independently of each other. Needs the right `jobs.submit`. */
+  branchConversation(
+    id: string,
+    body: t.ConversationBranch,
+    options?: CallOptions & {
+      /** up to 255 characters; a repeat with the same key gets the first answer */
+      idempotencyKey?: string;
+      /** the namespace; defaults to `default` */
+      namespace?: string;
+    },
+  ): Promise<t.Conversation>;
   /** Deletes a conversation. The answer of a turn under way is not kept. Needs the right `jobs.control`. */
   deleteConversation(
     id: string,
@@ -1279,6 +1290,154 @@ export class Operations extends Calls {
       namespace?: string;
     },
   ): Promise<t.FoundDocuments>;
+  /** What the caller may name as a model: models, agents and chains. Needs the right `jobs.submit`. */
+  listUsableModels(
+    options?: CallOptions & {
+      /** the namespace; defaults to `default` */
+      namespace?: string;
+    },
+  ): Promise<t.UsableModels>;
+  /** One that the caller may name as a model. Needs the right `jobs.submit`. */
+  getUsableModel(
+    model: string,
+    options?: CallOptions & {
+      /** the namespace; defaults to `default` */
+      namespace?: string;
+    },
+  ): Promise<t.UsableModel>;
+  /** The same by its long name: `model`, `agent` or `chain` before the name. Needs the right `jobs.submit`. */
+  getUsableModelOf(
+    form: string,
+    model: string,
+    options?: CallOptions & {
+      /** the namespace; defaults to `default` */
+      namespace?: string;
+    },
+  ): Promise<t.UsableModel>;
+  /** The next message of a conversation, by a job. Needs the right `jobs.submit`. */
+  createChatCompletion(
+    body: t.ChatCompletionRequest,
+    options?: CallOptions & {
+      /** up to 255 characters; a repeat with the same key gets the first answer */
+      idempotencyKey?: string;
+      /** the namespace; defaults to `default` */
+      namespace?: string;
+    },
+  ): Promise<t.ChatCompletion>;
+  /** The next message of a conversation, by a job. Needs the right `jobs.submit`. */
+  streamCreateChatCompletion(
+    body: t.ChatCompletionRequest,
+    options?: CallOptions & {
+      /** up to 255 characters; a repeat with the same key gets the first answer */
+      idempotencyKey?: string;
+      /** the namespace; defaults to `default` */
+      namespace?: string;
+    },
+  ): Events<t.ChatCompletion>;
+  /** A text that goes on from a prompt, by a job. Needs the right `jobs.submit`. */
+  createCompletion(
+    body: t.CompletionRequest,
+    options?: CallOptions & {
+      /** up to 255 characters; a repeat with the same key gets the first answer */
+      idempotencyKey?: string;
+      /** the namespace; defaults to `default` */
+      namespace?: string;
+    },
+  ): Promise<t.Completion>;
+  /** A text that goes on from a prompt, by a job. Needs the right `jobs.submit`. */
+  streamCreateCompletion(
+    body: t.CompletionRequest,
+    options?: CallOptions & {
+      /** up to 255 characters; a repeat with the same key gets the first answer */
+      idempotencyKey?: string;
+      /** the namespace; defaults to `default` */
+      namespace?: string;
+    },
+  ): Events<t.Completion>;
+  /** The vectors of texts, by a job. Needs the right `jobs.submit`. */
+  createEmbeddings(
+    body: t.EmbeddingsRequest,
+    options?: CallOptions & {
+      /** up to 255 characters; a repeat with the same key gets the first answer */
+      idempotencyKey?: string;
+      /** the namespace; defaults to `default` */
+      namespace?: string;
+    },
+  ): Promise<t.Embeddings>;
+  /** A response of a model, by a job; in the background, the answer is sent once the job is durable. Needs the right `jobs.submit`. */
+  createResponse(
+    body: t.ResponseRequest,
+    options?: CallOptions & {
+      /** up to 255 characters; a repeat with the same key gets the first answer */
+      idempotencyKey?: string;
+      /** the namespace; defaults to `default` */
+      namespace?: string;
+    },
+  ): Promise<t.ModelResponse>;
+  /** A response of a model, by a job; in the background, the answer is sent once the job is durable. Needs the right `jobs.submit`. */
+  streamCreateResponse(
+    body: t.ResponseRequest,
+    options?: CallOptions & {
+      /** up to 255 characters; a repeat with the same key gets the first answer */
+      idempotencyKey?: string;
+      /** the namespace; defaults to `default` */
+      namespace?: string;
+    },
+  ): Events<t.ModelResponse>;
+  /** A response that the caller asked for; with `jobs.read` also those of others. Needs the right `jobs.submit`. */
+  getResponse(
+    id: string,
+    options?: CallOptions & {
+      /** `true` answers with the events of the response */
+      stream?: boolean;
+      /** with `stream`: only events with a larger `sequence_number` */
+      startingAfter?: number;
+      /** the namespace; defaults to `default` */
+      namespace?: string;
+    },
+  ): Promise<t.ModelResponse>;
+  /** A response that the caller asked for; with `jobs.read` also those of others. Needs the right `jobs.submit`. */
+  streamGetResponse(
+    id: string,
+    options?: CallOptions & {
+      /** `true` answers with the events of the response */
+      stream?: boolean;
+      /** with `stream`: only events with a larger `sequence_number` */
+      startingAfter?: number;
+      /** the namespace; defaults to `default` */
+      namespace?: string;
+    },
+  ): Events<t.ModelResponse>;
+  /** The items that a response was asked with. Needs the right `jobs.submit`. */
+  listInputItems(
+    id: string,
+    options?: CallOptions & {
+      /** most items, 1 to 100; defaults to 20 */
+      limit?: number;
+      /** `asc`: the oldest item first; defaults to `desc` */
+      order?: "asc" | "desc";
+      /** the id of the last item of the page before */
+      after?: string;
+      /** the namespace; defaults to `default` */
+      namespace?: string;
+    },
+  ): Promise<t.InputItems>;
+  /** Cancels the job of a response. Needs the right `jobs.control`. */
+  cancelResponse(
+    id: string,
+    options?: CallOptions & {
+      /** the namespace; defaults to `default` */
+      namespace?: string;
+    },
+  ): Promise<t.ModelResponse>;
+  /** Deletes a response: its job is cancelled if it runs, and what was said is erased from its record. Needs the right `jobs.control`. */
+  deleteResponse(
+    id: string,
+    options?: CallOptions & {
+      /** the namespace; defaults to `default` */
+      namespace?: string;
+    },
+  ): Promise<t.DeletedResponse>;
   /** The security policy of the cluster. Needs the right `public`. */
   securityPolicy(
     options?: CallOptions,

@@ -1108,6 +1108,18 @@ export class Operations extends Calls {
     );
   }
 
+  branchConversation(id, body, options = {}) {
+    return this._json(
+      "POST",
+      "/api/conversations/{id}/branch",
+      { id },
+      { namespace: options.namespace },
+      { "Idempotency-Key": options.idempotencyKey },
+      body,
+      options,
+    );
+  }
+
   deleteConversation(id, options = {}) {
     return this._json(
       "DELETE",
@@ -1404,6 +1416,186 @@ export class Operations extends Calls {
       { consistency: options.consistency, namespace: options.namespace },
       {},
       body,
+      options,
+    );
+  }
+
+  listUsableModels(options = {}) {
+    return this._json(
+      "GET",
+      "/v1/models",
+      {},
+      { namespace: options.namespace },
+      {},
+      undefined,
+      options,
+    );
+  }
+
+  getUsableModel(model, options = {}) {
+    return this._json(
+      "GET",
+      "/v1/models/{model}",
+      { model },
+      { namespace: options.namespace },
+      {},
+      undefined,
+      options,
+    );
+  }
+
+  getUsableModelOf(form, model, options = {}) {
+    return this._json(
+      "GET",
+      "/v1/models/{form}/{model}",
+      { form, model },
+      { namespace: options.namespace },
+      {},
+      undefined,
+      options,
+    );
+  }
+
+  createChatCompletion(body, options = {}) {
+    return this._json(
+      "POST",
+      "/v1/chat/completions",
+      {},
+      { namespace: options.namespace },
+      { "Idempotency-Key": options.idempotencyKey },
+      body,
+      options,
+    );
+  }
+
+  streamCreateChatCompletion(body, options = {}) {
+    return this._stream(
+      "POST",
+      "/v1/chat/completions",
+      {},
+      { namespace: options.namespace },
+      { "Idempotency-Key": options.idempotencyKey },
+      body,
+      options,
+    );
+  }
+
+  createCompletion(body, options = {}) {
+    return this._json(
+      "POST",
+      "/v1/completions",
+      {},
+      { namespace: options.namespace },
+      { "Idempotency-Key": options.idempotencyKey },
+      body,
+      options,
+    );
+  }
+
+  streamCreateCompletion(body, options = {}) {
+    return this._stream(
+      "POST",
+      "/v1/completions",
+      {},
+      { namespace: options.namespace },
+      { "Idempotency-Key": options.idempotencyKey },
+      body,
+      options,
+    );
+  }
+
+  createEmbeddings(body, options = {}) {
+    return this._json(
+      "POST",
+      "/v1/embeddings",
+      {},
+      { namespace: options.namespace },
+      { "Idempotency-Key": options.idempotencyKey },
+      body,
+      options,
+    );
+  }
+
+  createResponse(body, options = {}) {
+    return this._json(
+      "POST",
+      "/v1/responses",
+      {},
+      { namespace: options.namespace },
+      { "Idempotency-Key": options.idempotencyKey },
+      body,
+      options,
+    );
+  }
+
+  streamCreateResponse(body, options = {}) {
+    return this._stream(
+      "POST",
+      "/v1/responses",
+      {},
+      { namespace: options.namespace },
+      { "Idempotency-Key": options.idempotencyKey },
+      body,
+      options,
+    );
+  }
+
+  getResponse(id, options = {}) {
+    return this._json(
+      "GET",
+      "/v1/responses/{id}",
+      { id },
+      { stream: options.stream, starting_after: options.startingAfter, namespace: options.namespace },
+      {},
+      undefined,
+      options,
+    );
+  }
+
+  streamGetResponse(id, options = {}) {
+    return this._stream(
+      "GET",
+      "/v1/responses/{id}",
+      { id },
+      { stream: options.stream, starting_after: options.startingAfter, namespace: options.namespace },
+      {},
+      undefined,
+      options,
+    );
+  }
+
+  listInputItems(id, options = {}) {
+    return this._json(
+      "GET",
+      "/v1/responses/{id}/input_items",
+      { id },
+      { limit: options.limit, order: options.order, after: options.after, namespace: options.namespace },
+      {},
+      undefined,
+      options,
+    );
+  }
+
+  cancelResponse(id, options = {}) {
+    return this._json(
+      "POST",
+      "/v1/responses/{id}/cancel",
+      { id },
+      { namespace: options.namespace },
+      {},
+      undefined,
+      options,
+    );
+  }
+
+  deleteResponse(id, options = {}) {
+    return this._json(
+      "DELETE",
+      "/v1/responses/{id}",
+      { id },
+      { namespace: options.namespace },
+      {},
+      undefined,
       options,
     );
   }

@@ -956,7 +956,17 @@ export interface Conversation {
     role: "user" | "assistant" | (string & {});
     content: string;
     images?: Array<Record<string, unknown>>;
+    /** The model and the settings that a message was asked with, if the agent lets its input choose them. */
+    settings?: Record<string, unknown>;
   }>;
+}
+
+/** A conversation that begins with turns of another one. */
+export interface ConversationBranch {
+  /** The name of the new conversation. */
+  id: string;
+  /** How many turns it begins with; all without it. */
+  turns?: number;
 }
 
 /** A shared memory: one text for all who use its scope. */
@@ -1347,6 +1357,145 @@ export interface FoundDocuments {
   without_vector: number;
   /** What could not be searched. */
   unreadable: Array<UnreadableSegment>;
+}
+
+/** A request for the next message of a conversation. It may have more members of OpenAI's interface. */
+export interface ChatCompletionRequest {
+  /** A model of the namespace, an agent or a chain. */
+  model: string;
+  /** What was said so far, the oldest first. */
+  messages: Array<Record<string, unknown>>;
+  /** Whether the answer arrives in chunks. */
+  stream?: boolean | null;
+}
+
+/** The next message of a conversation. */
+export interface ChatCompletion {
+  /** `chatcmpl-` and the id of the job. */
+  id: string;
+  object: string;
+  /** Unix time in seconds. */
+  created: number;
+  /** The model as the request names it. */
+  model: string;
+  /** One message, and why the model stopped. */
+  choices: Array<Record<string, unknown>>;
+}
+
+/** A request for a text that goes on from a prompt. It may have more members of OpenAI's interface. */
+export interface CompletionRequest {
+  /** A model of the namespace, an agent or a chain. */
+  model: string;
+  /** A text. */
+  prompt: unknown;
+  /** Whether the answer arrives in chunks. */
+  stream?: boolean | null;
+}
+
+/** A text that goes on from a prompt. */
+export interface Completion {
+  /** `cmpl-` and the id of the job. */
+  id: string;
+  object: string;
+  /** Unix time in seconds. */
+  created: number;
+  /** The model as the request names it. */
+  model: string;
+  /** One text, and why the model stopped. */
+  choices: Array<Record<string, unknown>>;
+}
+
+/** A request for the vectors of texts. It may have more members of OpenAI's interface. */
+export interface EmbeddingsRequest {
+  /** A model of the namespace of the type `embedding`. */
+  model: string;
+  /** A text, or a list of texts. */
+  input: unknown;
+}
+
+/** The vectors of texts. */
+export interface Embeddings {
+  object: string;
+  /** One vector for each text, in their order. */
+  data: Array<Record<string, unknown>>;
+  /** The model as the request names it. */
+  model: string;
+  /** The tokens of the texts. */
+  usage: Record<string, unknown>;
+}
+
+/** What the caller may name as a model. */
+export interface UsableModel {
+  /** What a request names. */
+  id: string;
+  object: string;
+  /** Unix time in seconds. */
+  created: number;
+  /** The provider of a model, or the namespace of an agent or a chain. */
+  owned_by: string;
+}
+
+/** All that the caller may name as a model. */
+export interface UsableModels {
+  object: string;
+  data: Array<UsableModel>;
+}
+
+/** A request for a response. It may have more members of OpenAI's interface. */
+export interface ResponseRequest {
+  /** A model of the namespace, an agent or a chain. */
+  model: string;
+  /** A text, or a list of items. */
+  input: unknown;
+  /** Whether the response arrives as events. */
+  stream?: boolean | null;
+  /** Whether the response is made also if its client goes away. */
+  background?: boolean | null;
+  /** Whether it can be read later. */
+  store?: boolean | null;
+  /** The response that this one goes on from. */
+  previous_response_id?: string | null;
+}
+
+/** A response: the output of a model as items. */
+export interface ModelResponse {
+  /** `resp_` and the id of the job. */
+  id: string;
+  object: string;
+  /** `queued`, `in_progress`, `completed`, `incomplete`, `failed` or `cancelled`. */
+  status: string;
+  /** The model as the request names it. */
+  model: string;
+  /** Messages, tool calls and reasoning, in the order in which the model wrote them. */
+  output: Array<Record<string, unknown>>;
+}
+
+/** A response that was deleted. */
+export interface DeletedResponse {
+  id: string;
+  object: string;
+  deleted: boolean;
+}
+
+/** The items that a response was asked with. */
+export interface InputItems {
+  object: string;
+  data: Array<Record<string, unknown>>;
+}
+
+/** Why a request below `/v1/` was refused, in OpenAI's form. The header `Atlas-Error-Code` has our code where there is one. */
+export interface ApiError {
+  /** What is wrong. */
+  error: {
+    /** For people. */
+    message: string;
+    /** A class of errors, such as `invalid_request_error`. */
+    type: string;
+    /** The member of the request that is refused. */
+    param: string | null;
+    /** What programs compare with, such as `model_not_found`. */
+    code: string | null;
+  };
 }
 
 /** An MCP server and the issuers of tokens for it. */

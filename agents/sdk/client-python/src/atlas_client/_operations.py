@@ -2219,6 +2219,30 @@ class AsyncOperations(AsyncCalls):
             deadline,
         )
 
+    async def branch_conversation(
+        self,
+        id: str,
+        body: t.ConversationBranch,
+        *,
+        idempotency_key: str | None = None,
+        namespace: str | None = None,
+        deadline: float | None = None,
+    ) -> t.Conversation:
+        """Begins another conversation with the first turns of this one. Both go on independently of each other. Needs the right `jobs.submit`.
+
+        idempotency_key: up to 255 characters; a repeat with the same key gets the first answer
+        namespace: the namespace; defaults to `default`
+        """
+        return await self._json(
+            "POST",
+            "/api/conversations/{id}/branch",
+            {"id": id},
+            {"namespace": namespace},
+            {"Idempotency-Key": idempotency_key},
+            body,
+            deadline,
+        )
+
     async def delete_conversation(
         self,
         id: str,
@@ -2797,6 +2821,349 @@ class AsyncOperations(AsyncCalls):
             {"consistency": consistency, "namespace": namespace},
             {},
             body,
+            deadline,
+        )
+
+    async def list_usable_models(
+        self,
+        *,
+        namespace: str | None = None,
+        deadline: float | None = None,
+    ) -> t.UsableModels:
+        """What the caller may name as a model: models, agents and chains. Needs the right `jobs.submit`.
+
+        namespace: the namespace; defaults to `default`
+        """
+        return await self._json(
+            "GET",
+            "/v1/models",
+            {},
+            {"namespace": namespace},
+            {},
+            None,
+            deadline,
+        )
+
+    async def get_usable_model(
+        self,
+        model: str,
+        *,
+        namespace: str | None = None,
+        deadline: float | None = None,
+    ) -> t.UsableModel:
+        """One that the caller may name as a model. Needs the right `jobs.submit`.
+
+        namespace: the namespace; defaults to `default`
+        """
+        return await self._json(
+            "GET",
+            "/v1/models/{model}",
+            {"model": model},
+            {"namespace": namespace},
+            {},
+            None,
+            deadline,
+        )
+
+    async def get_usable_model_of(
+        self,
+        form: str,
+        model: str,
+        *,
+        namespace: str | None = None,
+        deadline: float | None = None,
+    ) -> t.UsableModel:
+        """The same by its long name: `model`, `agent` or `chain` before the name. Needs the right `jobs.submit`.
+
+        namespace: the namespace; defaults to `default`
+        """
+        return await self._json(
+            "GET",
+            "/v1/models/{form}/{model}",
+            {"form": form, "model": model},
+            {"namespace": namespace},
+            {},
+            None,
+            deadline,
+        )
+
+    async def create_chat_completion(
+        self,
+        body: t.ChatCompletionRequest,
+        *,
+        idempotency_key: str | None = None,
+        namespace: str | None = None,
+        deadline: float | None = None,
+    ) -> t.ChatCompletion:
+        """The next message of a conversation, by a job. Needs the right `jobs.submit`.
+
+        idempotency_key: up to 255 characters; a repeat with the same key gets the first answer
+        namespace: the namespace; defaults to `default`
+        """
+        return await self._json(
+            "POST",
+            "/v1/chat/completions",
+            {},
+            {"namespace": namespace},
+            {"Idempotency-Key": idempotency_key},
+            body,
+            deadline,
+        )
+
+    def stream_create_chat_completion(
+        self,
+        body: t.ChatCompletionRequest,
+        *,
+        idempotency_key: str | None = None,
+        namespace: str | None = None,
+        deadline: float | None = None,
+    ) -> AsyncEvents[t.ChatCompletion]:
+        """The next message of a conversation, by a job. Needs the right `jobs.submit`.
+
+        idempotency_key: up to 255 characters; a repeat with the same key gets the first answer
+        namespace: the namespace; defaults to `default`
+        """
+        return self._stream(
+            "POST",
+            "/v1/chat/completions",
+            {},
+            {"namespace": namespace},
+            {"Idempotency-Key": idempotency_key},
+            body,
+            deadline,
+        )
+
+    async def create_completion(
+        self,
+        body: t.CompletionRequest,
+        *,
+        idempotency_key: str | None = None,
+        namespace: str | None = None,
+        deadline: float | None = None,
+    ) -> t.Completion:
+        """A text that goes on from a prompt, by a job. Needs the right `jobs.submit`.
+
+        idempotency_key: up to 255 characters; a repeat with the same key gets the first answer
+        namespace: the namespace; defaults to `default`
+        """
+        return await self._json(
+            "POST",
+            "/v1/completions",
+            {},
+            {"namespace": namespace},
+            {"Idempotency-Key": idempotency_key},
+            body,
+            deadline,
+        )
+
+    def stream_create_completion(
+        self,
+        body: t.CompletionRequest,
+        *,
+        idempotency_key: str | None = None,
+        namespace: str | None = None,
+        deadline: float | None = None,
+    ) -> AsyncEvents[t.Completion]:
+        """A text that goes on from a prompt, by a job. Needs the right `jobs.submit`.
+
+        idempotency_key: up to 255 characters; a repeat with the same key gets the first answer
+        namespace: the namespace; defaults to `default`
+        """
+        return self._stream(
+            "POST",
+            "/v1/completions",
+            {},
+            {"namespace": namespace},
+            {"Idempotency-Key": idempotency_key},
+            body,
+            deadline,
+        )
+
+    async def create_embeddings(
+        self,
+        body: t.EmbeddingsRequest,
+        *,
+        idempotency_key: str | None = None,
+        namespace: str | None = None,
+        deadline: float | None = None,
+    ) -> t.Embeddings:
+        """The vectors of texts, by a job. Needs the right `jobs.submit`.
+
+        idempotency_key: up to 255 characters; a repeat with the same key gets the first answer
+        namespace: the namespace; defaults to `default`
+        """
+        return await self._json(
+            "POST",
+            "/v1/embeddings",
+            {},
+            {"namespace": namespace},
+            {"Idempotency-Key": idempotency_key},
+            body,
+            deadline,
+        )
+
+    async def create_response(
+        self,
+        body: t.ResponseRequest,
+        *,
+        idempotency_key: str | None = None,
+        namespace: str | None = None,
+        deadline: float | None = None,
+    ) -> t.ModelResponse:
+        """A response of a model, by a job; in the background, the answer is sent once the job is durable. Needs the right `jobs.submit`.
+
+        idempotency_key: up to 255 characters; a repeat with the same key gets the first answer
+        namespace: the namespace; defaults to `default`
+        """
+        return await self._json(
+            "POST",
+            "/v1/responses",
+            {},
+            {"namespace": namespace},
+            {"Idempotency-Key": idempotency_key},
+            body,
+            deadline,
+        )
+
+    def stream_create_response(
+        self,
+        body: t.ResponseRequest,
+        *,
+        idempotency_key: str | None = None,
+        namespace: str | None = None,
+        deadline: float | None = None,
+    ) -> AsyncEvents[t.ModelResponse]:
+        """A response of a model, by a job; in the background, the answer is sent once the job is durable. Needs the right `jobs.submit`.
+
+        idempotency_key: up to 255 characters; a repeat with the same key gets the first answer
+        namespace: the namespace; defaults to `default`
+        """
+        return self._stream(
+            "POST",
+            "/v1/responses",
+            {},
+            {"namespace": namespace},
+            {"Idempotency-Key": idempotency_key},
+            body,
+            deadline,
+        )
+
+    async def get_response(
+        self,
+        id: str,
+        *,
+        stream: bool | None = None,
+        starting_after: int | None = None,
+        namespace: str | None = None,
+        deadline: float | None = None,
+    ) -> t.ModelResponse:
+        """A response that the caller asked for; with `jobs.read` also those of others. Needs the right `jobs.submit`.
+
+        stream: `true` answers with the events of the response
+        starting_after: with `stream`: only events with a larger `sequence_number`
+        namespace: the namespace; defaults to `default`
+        """
+        return await self._json(
+            "GET",
+            "/v1/responses/{id}",
+            {"id": id},
+            {"stream": stream, "starting_after": starting_after, "namespace": namespace},
+            {},
+            None,
+            deadline,
+        )
+
+    def stream_get_response(
+        self,
+        id: str,
+        *,
+        stream: bool | None = None,
+        starting_after: int | None = None,
+        namespace: str | None = None,
+        deadline: float | None = None,
+    ) -> AsyncEvents[t.ModelResponse]:
+        """A response that the caller asked for; with `jobs.read` also those of others. Needs the right `jobs.submit`.
+
+        stream: `true` answers with the events of the response
+        starting_after: with `stream`: only events with a larger `sequence_number`
+        namespace: the namespace; defaults to `default`
+        """
+        return self._stream(
+            "GET",
+            "/v1/responses/{id}",
+            {"id": id},
+            {"stream": stream, "starting_after": starting_after, "namespace": namespace},
+            {},
+            None,
+            deadline,
+        )
+
+    async def list_input_items(
+        self,
+        id: str,
+        *,
+        limit: int | None = None,
+        order: Literal["asc", "desc"] | None = None,
+        after: str | None = None,
+        namespace: str | None = None,
+        deadline: float | None = None,
+    ) -> t.InputItems:
+        """The items that a response was asked with. Needs the right `jobs.submit`.
+
+        limit: most items, 1 to 100; defaults to 20
+        order: `asc`: the oldest item first; defaults to `desc`
+        after: the id of the last item of the page before
+        namespace: the namespace; defaults to `default`
+        """
+        return await self._json(
+            "GET",
+            "/v1/responses/{id}/input_items",
+            {"id": id},
+            {"limit": limit, "order": order, "after": after, "namespace": namespace},
+            {},
+            None,
+            deadline,
+        )
+
+    async def cancel_response(
+        self,
+        id: str,
+        *,
+        namespace: str | None = None,
+        deadline: float | None = None,
+    ) -> t.ModelResponse:
+        """Cancels the job of a response. Needs the right `jobs.control`.
+
+        namespace: the namespace; defaults to `default`
+        """
+        return await self._json(
+            "POST",
+            "/v1/responses/{id}/cancel",
+            {"id": id},
+            {"namespace": namespace},
+            {},
+            None,
+            deadline,
+        )
+
+    async def delete_response(
+        self,
+        id: str,
+        *,
+        namespace: str | None = None,
+        deadline: float | None = None,
+    ) -> t.DeletedResponse:
+        """Deletes a response: its job is cancelled if it runs, and what was said is erased from its record. Needs the right `jobs.control`.
+
+        namespace: the namespace; defaults to `default`
+        """
+        return await self._json(
+            "DELETE",
+            "/v1/responses/{id}",
+            {"id": id},
+            {"namespace": namespace},
+            {},
+            None,
             deadline,
         )
 
@@ -5269,6 +5636,30 @@ class Operations(Calls):
             deadline,
         )
 
+    def branch_conversation(
+        self,
+        id: str,
+        body: t.ConversationBranch,
+        *,
+        idempotency_key: str | None = None,
+        namespace: str | None = None,
+        deadline: float | None = None,
+    ) -> t.Conversation:
+        """Begins another conversation with the first turns of this one. Both go on independently of each other. Needs the right `jobs.submit`.
+
+        idempotency_key: up to 255 characters; a repeat with the same key gets the first answer
+        namespace: the namespace; defaults to `default`
+        """
+        return self._json(
+            "POST",
+            "/api/conversations/{id}/branch",
+            {"id": id},
+            {"namespace": namespace},
+            {"Idempotency-Key": idempotency_key},
+            body,
+            deadline,
+        )
+
     def delete_conversation(
         self,
         id: str,
@@ -5847,6 +6238,349 @@ class Operations(Calls):
             {"consistency": consistency, "namespace": namespace},
             {},
             body,
+            deadline,
+        )
+
+    def list_usable_models(
+        self,
+        *,
+        namespace: str | None = None,
+        deadline: float | None = None,
+    ) -> t.UsableModels:
+        """What the caller may name as a model: models, agents and chains. Needs the right `jobs.submit`.
+
+        namespace: the namespace; defaults to `default`
+        """
+        return self._json(
+            "GET",
+            "/v1/models",
+            {},
+            {"namespace": namespace},
+            {},
+            None,
+            deadline,
+        )
+
+    def get_usable_model(
+        self,
+        model: str,
+        *,
+        namespace: str | None = None,
+        deadline: float | None = None,
+    ) -> t.UsableModel:
+        """One that the caller may name as a model. Needs the right `jobs.submit`.
+
+        namespace: the namespace; defaults to `default`
+        """
+        return self._json(
+            "GET",
+            "/v1/models/{model}",
+            {"model": model},
+            {"namespace": namespace},
+            {},
+            None,
+            deadline,
+        )
+
+    def get_usable_model_of(
+        self,
+        form: str,
+        model: str,
+        *,
+        namespace: str | None = None,
+        deadline: float | None = None,
+    ) -> t.UsableModel:
+        """The same by its long name: `model`, `agent` or `chain` before the name. Needs the right `jobs.submit`.
+
+        namespace: the namespace; defaults to `default`
+        """
+        return self._json(
+            "GET",
+            "/v1/models/{form}/{model}",
+            {"form": form, "model": model},
+            {"namespace": namespace},
+            {},
+            None,
+            deadline,
+        )
+
+    def create_chat_completion(
+        self,
+        body: t.ChatCompletionRequest,
+        *,
+        idempotency_key: str | None = None,
+        namespace: str | None = None,
+        deadline: float | None = None,
+    ) -> t.ChatCompletion:
+        """The next message of a conversation, by a job. Needs the right `jobs.submit`.
+
+        idempotency_key: up to 255 characters; a repeat with the same key gets the first answer
+        namespace: the namespace; defaults to `default`
+        """
+        return self._json(
+            "POST",
+            "/v1/chat/completions",
+            {},
+            {"namespace": namespace},
+            {"Idempotency-Key": idempotency_key},
+            body,
+            deadline,
+        )
+
+    def stream_create_chat_completion(
+        self,
+        body: t.ChatCompletionRequest,
+        *,
+        idempotency_key: str | None = None,
+        namespace: str | None = None,
+        deadline: float | None = None,
+    ) -> Events[t.ChatCompletion]:
+        """The next message of a conversation, by a job. Needs the right `jobs.submit`.
+
+        idempotency_key: up to 255 characters; a repeat with the same key gets the first answer
+        namespace: the namespace; defaults to `default`
+        """
+        return self._stream(
+            "POST",
+            "/v1/chat/completions",
+            {},
+            {"namespace": namespace},
+            {"Idempotency-Key": idempotency_key},
+            body,
+            deadline,
+        )
+
+    def create_completion(
+        self,
+        body: t.CompletionRequest,
+        *,
+        idempotency_key: str | None = None,
+        namespace: str | None = None,
+        deadline: float | None = None,
+    ) -> t.Completion:
+        """A text that goes on from a prompt, by a job. Needs the right `jobs.submit`.
+
+        idempotency_key: up to 255 characters; a repeat with the same key gets the first answer
+        namespace: the namespace; defaults to `default`
+        """
+        return self._json(
+            "POST",
+            "/v1/completions",
+            {},
+            {"namespace": namespace},
+            {"Idempotency-Key": idempotency_key},
+            body,
+            deadline,
+        )
+
+    def stream_create_completion(
+        self,
+        body: t.CompletionRequest,
+        *,
+        idempotency_key: str | None = None,
+        namespace: str | None = None,
+        deadline: float | None = None,
+    ) -> Events[t.Completion]:
+        """A text that goes on from a prompt, by a job. Needs the right `jobs.submit`.
+
+        idempotency_key: up to 255 characters; a repeat with the same key gets the first answer
+        namespace: the namespace; defaults to `default`
+        """
+        return self._stream(
+            "POST",
+            "/v1/completions",
+            {},
+            {"namespace": namespace},
+            {"Idempotency-Key": idempotency_key},
+            body,
+            deadline,
+        )
+
+    def create_embeddings(
+        self,
+        body: t.EmbeddingsRequest,
+        *,
+        idempotency_key: str | None = None,
+        namespace: str | None = None,
+        deadline: float | None = None,
+    ) -> t.Embeddings:
+        """The vectors of texts, by a job. Needs the right `jobs.submit`.
+
+        idempotency_key: up to 255 characters; a repeat with the same key gets the first answer
+        namespace: the namespace; defaults to `default`
+        """
+        return self._json(
+            "POST",
+            "/v1/embeddings",
+            {},
+            {"namespace": namespace},
+            {"Idempotency-Key": idempotency_key},
+            body,
+            deadline,
+        )
+
+    def create_response(
+        self,
+        body: t.ResponseRequest,
+        *,
+        idempotency_key: str | None = None,
+        namespace: str | None = None,
+        deadline: float | None = None,
+    ) -> t.ModelResponse:
+        """A response of a model, by a job; in the background, the answer is sent once the job is durable. Needs the right `jobs.submit`.
+
+        idempotency_key: up to 255 characters; a repeat with the same key gets the first answer
+        namespace: the namespace; defaults to `default`
+        """
+        return self._json(
+            "POST",
+            "/v1/responses",
+            {},
+            {"namespace": namespace},
+            {"Idempotency-Key": idempotency_key},
+            body,
+            deadline,
+        )
+
+    def stream_create_response(
+        self,
+        body: t.ResponseRequest,
+        *,
+        idempotency_key: str | None = None,
+        namespace: str | None = None,
+        deadline: float | None = None,
+    ) -> Events[t.ModelResponse]:
+        """A response of a model, by a job; in the background, the answer is sent once the job is durable. Needs the right `jobs.submit`.
+
+        idempotency_key: up to 255 characters; a repeat with the same key gets the first answer
+        namespace: the namespace; defaults to `default`
+        """
+        return self._stream(
+            "POST",
+            "/v1/responses",
+            {},
+            {"namespace": namespace},
+            {"Idempotency-Key": idempotency_key},
+            body,
+            deadline,
+        )
+
+    def get_response(
+        self,
+        id: str,
+        *,
+        stream: bool | None = None,
+        starting_after: int | None = None,
+        namespace: str | None = None,
+        deadline: float | None = None,
+    ) -> t.ModelResponse:
+        """A response that the caller asked for; with `jobs.read` also those of others. Needs the right `jobs.submit`.
+
+        stream: `true` answers with the events of the response
+        starting_after: with `stream`: only events with a larger `sequence_number`
+        namespace: the namespace; defaults to `default`
+        """
+        return self._json(
+            "GET",
+            "/v1/responses/{id}",
+            {"id": id},
+            {"stream": stream, "starting_after": starting_after, "namespace": namespace},
+            {},
+            None,
+            deadline,
+        )
+
+    def stream_get_response(
+        self,
+        id: str,
+        *,
+        stream: bool | None = None,
+        starting_after: int | None = None,
+        namespace: str | None = None,
+        deadline: float | None = None,
+    ) -> Events[t.ModelResponse]:
+        """A response that the caller asked for; with `jobs.read` also those of others. Needs the right `jobs.submit`.
+
+        stream: `true` answers with the events of the response
+        starting_after: with `stream`: only events with a larger `sequence_number`
+        namespace: the namespace; defaults to `default`
+        """
+        return self._stream(
+            "GET",
+            "/v1/responses/{id}",
+            {"id": id},
+            {"stream": stream, "starting_after": starting_after, "namespace": namespace},
+            {},
+            None,
+            deadline,
+        )
+
+    def list_input_items(
+        self,
+        id: str,
+        *,
+        limit: int | None = None,
+        order: Literal["asc", "desc"] | None = None,
+        after: str | None = None,
+        namespace: str | None = None,
+        deadline: float | None = None,
+    ) -> t.InputItems:
+        """The items that a response was asked with. Needs the right `jobs.submit`.
+
+        limit: most items, 1 to 100; defaults to 20
+        order: `asc`: the oldest item first; defaults to `desc`
+        after: the id of the last item of the page before
+        namespace: the namespace; defaults to `default`
+        """
+        return self._json(
+            "GET",
+            "/v1/responses/{id}/input_items",
+            {"id": id},
+            {"limit": limit, "order": order, "after": after, "namespace": namespace},
+            {},
+            None,
+            deadline,
+        )
+
+    def cancel_response(
+        self,
+        id: str,
+        *,
+        namespace: str | None = None,
+        deadline: float | None = None,
+    ) -> t.ModelResponse:
+        """Cancels the job of a response. Needs the right `jobs.control`.
+
+        namespace: the namespace; defaults to `default`
+        """
+        return self._json(
+            "POST",
+            "/v1/responses/{id}/cancel",
+            {"id": id},
+            {"namespace": namespace},
+            {},
+            None,
+            deadline,
+        )
+
+    def delete_response(
+        self,
+        id: str,
+        *,
+        namespace: str | None = None,
+        deadline: float | None = None,
+    ) -> t.DeletedResponse:
+        """Deletes a response: its job is cancelled if it runs, and what was said is erased from its record. Needs the right `jobs.control`.
+
+        namespace: the namespace; defaults to `default`
+        """
+        return self._json(
+            "DELETE",
+            "/v1/responses/{id}",
+            {"id": id},
+            {"namespace": namespace},
+            {},
+            None,
             deadline,
         )
 

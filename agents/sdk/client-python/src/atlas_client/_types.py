@@ -1109,6 +1109,8 @@ class ConversationMessages(_ConversationMessages, total=False):
     """An object."""
 
     images: list[dict[str, Any]]
+    #: The model and the settings that a message was asked with, if the agent lets its input choose them.
+    settings: dict[str, Any]
 
 
 class _Conversation(TypedDict):
@@ -1141,6 +1143,20 @@ class Conversation(_Conversation, total=False):
 
     #: What was said, the oldest first; not in lists.
     messages: list[ConversationMessages]
+
+
+class _ConversationBranch(TypedDict):
+    """Members that are always there."""
+
+    #: The name of the new conversation.
+    id: str
+
+
+class ConversationBranch(_ConversationBranch, total=False):
+    """A conversation that begins with turns of another one."""
+
+    #: How many turns it begins with; all without it.
+    turns: int
 
 
 class Memory(TypedDict):
@@ -1592,6 +1608,177 @@ class FoundDocuments(TypedDict):
     without_vector: int
     #: What could not be searched.
     unreadable: list[UnreadableSegment]
+
+
+class _ChatCompletionRequest(TypedDict):
+    """Members that are always there."""
+
+    #: A model of the namespace, an agent or a chain.
+    model: str
+    #: What was said so far, the oldest first.
+    messages: list[dict[str, Any]]
+
+
+class ChatCompletionRequest(_ChatCompletionRequest, total=False):
+    """A request for the next message of a conversation. It may have more members of OpenAI's interface."""
+
+    #: Whether the answer arrives in chunks.
+    stream: bool | None
+
+
+class ChatCompletion(TypedDict):
+    """The next message of a conversation."""
+
+    #: `chatcmpl-` and the id of the job.
+    id: str
+    object: str
+    #: Unix time in seconds.
+    created: int
+    #: The model as the request names it.
+    model: str
+    #: One message, and why the model stopped.
+    choices: list[dict[str, Any]]
+
+
+class _CompletionRequest(TypedDict):
+    """Members that are always there."""
+
+    #: A model of the namespace, an agent or a chain.
+    model: str
+    #: A text.
+    prompt: Any
+
+
+class CompletionRequest(_CompletionRequest, total=False):
+    """A request for a text that goes on from a prompt. It may have more members of OpenAI's interface."""
+
+    #: Whether the answer arrives in chunks.
+    stream: bool | None
+
+
+class Completion(TypedDict):
+    """A text that goes on from a prompt."""
+
+    #: `cmpl-` and the id of the job.
+    id: str
+    object: str
+    #: Unix time in seconds.
+    created: int
+    #: The model as the request names it.
+    model: str
+    #: One text, and why the model stopped.
+    choices: list[dict[str, Any]]
+
+
+class EmbeddingsRequest(TypedDict):
+    """A request for the vectors of texts. It may have more members of OpenAI's interface."""
+
+    #: A model of the namespace of the type `embedding`.
+    model: str
+    #: A text, or a list of texts.
+    input: Any
+
+
+class Embeddings(TypedDict):
+    """The vectors of texts."""
+
+    object: str
+    #: One vector for each text, in their order.
+    data: list[dict[str, Any]]
+    #: The model as the request names it.
+    model: str
+    #: The tokens of the texts.
+    usage: dict[str, Any]
+
+
+class UsableModel(TypedDict):
+    """What the caller may name as a model."""
+
+    #: What a request names.
+    id: str
+    object: str
+    #: Unix time in seconds.
+    created: int
+    #: The provider of a model, or the namespace of an agent or a chain.
+    owned_by: str
+
+
+class UsableModels(TypedDict):
+    """All that the caller may name as a model."""
+
+    object: str
+    data: list[UsableModel]
+
+
+class _ResponseRequest(TypedDict):
+    """Members that are always there."""
+
+    #: A model of the namespace, an agent or a chain.
+    model: str
+    #: A text, or a list of items.
+    input: Any
+
+
+class ResponseRequest(_ResponseRequest, total=False):
+    """A request for a response. It may have more members of OpenAI's interface."""
+
+    #: Whether the response arrives as events.
+    stream: bool | None
+    #: Whether the response is made also if its client goes away.
+    background: bool | None
+    #: Whether it can be read later.
+    store: bool | None
+    #: The response that this one goes on from.
+    previous_response_id: str | None
+
+
+class ModelResponse(TypedDict):
+    """A response: the output of a model as items."""
+
+    #: `resp_` and the id of the job.
+    id: str
+    object: str
+    #: `queued`, `in_progress`, `completed`, `incomplete`, `failed` or `cancelled`.
+    status: str
+    #: The model as the request names it.
+    model: str
+    #: Messages, tool calls and reasoning, in the order in which the model wrote them.
+    output: list[dict[str, Any]]
+
+
+class DeletedResponse(TypedDict):
+    """A response that was deleted."""
+
+    id: str
+    object: str
+    deleted: bool
+
+
+class InputItems(TypedDict):
+    """The items that a response was asked with."""
+
+    object: str
+    data: list[dict[str, Any]]
+
+
+class ApiErrorError(TypedDict):
+    """An object."""
+
+    #: For people.
+    message: str
+    #: A class of errors, such as `invalid_request_error`.
+    type: str
+    #: The member of the request that is refused.
+    param: str | None
+    #: What programs compare with, such as `model_not_found`.
+    code: str | None
+
+
+class ApiError(TypedDict):
+    """Why a request below `/v1/` was refused, in OpenAI's form. The header `Atlas-Error-Code` has our code where there is one."""
+
+    #: What is wrong.
+    error: ApiErrorError
 
 
 class _ProtectedResource(TypedDict):

@@ -111,6 +111,7 @@ fn who_may_use_what_is_agreed() {
         Http removeSkill agents.publish Any
         Http listConversations jobs.read Any
         Http getConversation jobs.read Any
+        Http branchConversation jobs.submit Any
         Http deleteConversation jobs.control OwnOrControl
         Http mcpRegistry public Any
         Http getMemory objects.read Any
@@ -136,6 +137,17 @@ fn who_may_use_what_is_agreed() {
         Http addDocuments objects.write Any
         Http removeDocuments objects.write Any
         Http searchDocuments objects.read Any
+        Http listUsableModels jobs.submit Any
+        Http getUsableModel jobs.submit Any
+        Http getUsableModelOf jobs.submit Any
+        Http createChatCompletion jobs.submit Any
+        Http createCompletion jobs.submit Any
+        Http createEmbeddings jobs.submit Any
+        Http createResponse jobs.submit Any
+        Http getResponse jobs.submit Any
+        Http listInputItems jobs.submit Any
+        Http cancelResponse jobs.control OwnOrControl
+        Http deleteResponse jobs.control OwnOrControl
         Http securityPolicy public Any
         Http cluster cluster.read Any
         Http listMembers cluster.read Any
