@@ -27,7 +27,7 @@ pub const OPTIONS: &[OptionRow] = &[
         "ATLAS_HTTP_BODY_MAX",
         Form::Size,
         "1MiB",
-        "Maximum size of a request body, except packages.",
+        "Maximum size of a request body, except packages, and requests to /v1, which may have 16 MiB.",
     ),
     row(
         "http.connections-max",
