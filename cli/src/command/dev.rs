@@ -244,7 +244,9 @@ async fn own_node(client: &Client, cluster: &Cluster) -> Result<Node, Failure> {
     let nodes = client.get(&["api", "nodes"], &[]).await.map_err(|failure| match failure.exit {
         // This command shows no token.
         Exit::Denied => {
-            let failure = Failure::usage("a cluster for development does not work with authentication, because this command shows no token");
+            let failure = Failure::usage(
+                "a cluster for development does not work with authentication, because this command shows no token",
+            );
             failure.with_next("start a controller and a worker instead: atlasctl docs access")
         }
         _ => failure,

@@ -241,7 +241,7 @@ async fn look(service: &Service, known: &mut Known) -> Result<(), Error> {
     let objects: Vec<Arc<Object>> = state.objects_of_kind(&ObjectKind::new("base")?).cloned().collect();
     for object in objects {
         let Some(spec) = read(&object).ok().filter(|_| !known.is_left_alone(&object.key, now)) else { continue };
-        if !collection_due(&spec).is_some_and(|due| due <= wall) {
+        if collection_due(&spec).is_none_or(|due| due > wall) {
             if let Some(begun) = service.asked_for(&state, &object, &spec) {
                 known.running.insert(object.key.clone(), begun);
             }

@@ -126,7 +126,7 @@ impl Events {
         }
         let response = self.response(answer);
         let name = if is_cut { "response.incomplete" } else { "response.completed" };
-        self.last(name, response);
+        self.last(name, &response);
         Ok(self.take())
     }
 
@@ -136,7 +136,7 @@ impl Events {
         let failed =
             Resource { error: resource::failure(error), output: self.output("incomplete"), ..Resource::of("failed") };
         let response = failed.write(&self.meta, &self.echo);
-        self.last("response.failed", response);
+        self.last("response.failed", &response);
         self.take()
     }
 
@@ -146,7 +146,7 @@ impl Events {
         let error = json!({ "code": "server_error", "message": "the response was cancelled" });
         let cancelled = Resource { error, output: self.output("incomplete"), ..Resource::of("cancelled") };
         let response = cancelled.write(&self.meta, &self.echo);
-        self.last("response.failed", response);
+        self.last("response.failed", &response);
         self.take()
     }
 
@@ -213,7 +213,7 @@ impl Events {
                 let is_it = |item: &Item| matches!(&item.kind, Kind::Call { index: own, .. } if own == index);
                 if let Some(at) = self.items.iter().position(is_it) {
                     let fields = json!({ "item_id": self.id(at), "output_index": at });
-                    self.grow(at, "response.function_call_arguments.delta", fields, text);
+                    self.grow(at, "response.function_call_arguments.delta", &fields, text);
                 }
             }
         }
@@ -241,7 +241,7 @@ impl Events {
         if self.is_empty(at) {
             self.event("response.content_part.added", with(&fields, "part", content("")));
         }
-        self.grow(at, "response.output_text.delta", with(&fields, "logprobs", json!([])), text);
+        self.grow(at, "response.output_text.delta", &with(&fields, "logprobs", json!([])), text);
     }
 
     fn reasoning(&mut self, at: usize, text: &str) {
@@ -249,7 +249,7 @@ impl Events {
         if self.is_empty(at) {
             self.event("response.reasoning_summary_part.added", with(&fields, "part", summary("")));
         }
-        self.grow(at, "response.reasoning_summary_text.delta", fields, text);
+        self.grow(at, "response.reasoning_summary_text.delta", &fields, text);
     }
 
     fn is_empty(&self, at: usize) -> bool {
@@ -257,7 +257,7 @@ impl Events {
     }
 
     /// An event with more of an item's text.
-    fn grow(&mut self, at: usize, name: &str, fields: Value, text: &str) {
+    fn grow(&mut self, at: usize, name: &str, fields: &Value, text: &str) {
         if let Some(item) = self.items.get_mut(at) {
             item.text.push_str(text);
         }
@@ -271,7 +271,7 @@ impl Events {
         }
         let Some(new) = text.get(known..).filter(|new| !new.is_empty()) else { return };
         let number = self.position - 1;
-        self.out.push(event(name, number, with(&fields, "delta", new.into())));
+        self.out.push(event(name, number, with(fields, "delta", new.into())));
     }
 
     fn event(&mut self, name: &str, fields: Value) {
@@ -283,7 +283,7 @@ impl Events {
     }
 
     /// The last event: the client gets it whatever number it named.
-    fn last(&mut self, name: &str, response: Value) {
+    fn last(&mut self, name: &str, response: &Value) {
         let number = self.position.max(self.after.map_or(0, |after| after.saturating_add(1)));
         self.position = number.saturating_add(1);
         self.out.push(event(name, number, json!({ "response": response })));
