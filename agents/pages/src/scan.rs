@@ -52,7 +52,8 @@ mod tests {
     /// Reads a text in all ways, and fails if one of twice the length takes much more than twice the steps.
     fn check(head: &str, piece: &str) {
         let from = Url::parse("https://example.org/a").expect("an address");
-        let readers: [(&str, &dyn Fn(&str)); 3] = [
+        type Reader<'a> = (&'a str, &'a dyn Fn(&str));
+        let readers: [Reader<'_>; 3] = [
             ("markdown", &|text| drop(markdown(text))),
             ("page", &|text| drop(Page::read(text, &from))),
             ("sitemap", &|text| drop(Sitemap::read(text, &from))),

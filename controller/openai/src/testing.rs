@@ -82,7 +82,7 @@ pub(crate) fn cut(answer: &Answer, seed: u64) -> Vec<Delta> {
                 // Models write white space that the parsed arguments lack.
                 let written = match &call.arguments {
                     Value::String(text) => text.clone(),
-                    value if seed % 2 == 0 => serde_json::to_string_pretty(value).expect("JSON"),
+                    value if seed.is_multiple_of(2) => serde_json::to_string_pretty(value).expect("JSON"),
                     value => value.to_string(),
                 };
                 deltas.extend(pieces(&written).into_iter().map(|text| Delta::Arguments { index, text }));

@@ -130,7 +130,7 @@ async fn complete(State(shared): State<Arc<Shared>>, body: Bytes) -> Response {
         return refused(status, "the server was asked to refuse it");
     }
     if request["stream"] == true {
-        return streamed(shared, &request, said);
+        return streamed(shared, &request, &said);
     }
     if said.held_after.is_some() {
         wait(&shared).await;
@@ -156,7 +156,7 @@ async fn complete(State(shared): State<Arc<Shared>>, body: Bytes) -> Response {
     ([(header::CONTENT_TYPE, "application/json")], answer.to_string()).into_response()
 }
 
-fn streamed(shared: Arc<Shared>, request: &Value, said: Said) -> Response {
+fn streamed(shared: Arc<Shared>, request: &Value, said: &Said) -> Response {
     let model = request["model"].clone();
     let chunk = |choices: Value, usage: Value| {
         let chunk = json!({

@@ -142,7 +142,8 @@ async fn checked(programs: &Programs<'_>, folder: &Path) -> Result<(), String> {
         is_new_enough(&String::from_utf8_lossy(&ended.stdout))
     };
     // Only a version that will do is remembered: another one may be installed.
-    programs.shared.collection.git.get_or_try_init(ask).await.map(|()| ())
+    programs.shared.collection.git.get_or_try_init(ask).await?;
+    Ok(())
 }
 
 /// Reads what `git --version` prints, such as `git version 2.47.3`.

@@ -209,7 +209,7 @@ impl Models {
                 }
                 let news = match progress {
                     Progress::Delta(delta) => piece(&delta, *tries, live.as_mut()),
-                    progress => news(progress, tries, others),
+                    progress => news(&progress, tries, others),
                 };
                 if let Some(news) = news {
                     // The receiver lives until the call has ended.
@@ -258,7 +258,7 @@ fn piece(delta: &Delta, try_number: u32, live: Option<&mut LiveWriter>) -> Optio
 }
 
 /// `others` says that there are several models.
-fn news(progress: Progress<'_>, tries: &mut u32, others: bool) -> Option<News> {
+fn news(progress: &Progress<'_>, tries: &mut u32, others: bool) -> Option<News> {
     match progress {
         Progress::Try { .. } => {
             *tries += 1;
