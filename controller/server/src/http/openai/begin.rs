@@ -257,7 +257,7 @@ mod tests {
         let text = "provider: {type: llm, output_format: text, system_prompt: x}";
         assert!(says(text));
         assert!(says(&format!("{text}, requires: {{secrets: [a]}}, permissions: {{secrets: [a]}}")));
-        assert!(!says(&format!("{text}, requires: {{platform_tools: [atlas.monitor.health]}}")));
+        assert!(!says(&format!("{text}, requires: {{platform_tools: true}}")));
         assert!(!says("provider: {type: llm, system_prompt: x}"));
         assert!(!says("provider: {type: exec, command: [cat]}"));
     }
