@@ -66,7 +66,7 @@ async fn models_agents_and_chains_are_found_by_their_names() {
     "#]]
     .assert_eq(&node.names().await);
     let mut found = String::new();
-    for name in ["chat", "model/chat", "agent/chat", "talker", "talker@1.0.0", "agent/talker@^1", "adder"] {
+    for name in ["chat", "model/chat", "agent/chat", "talker", "talker@1.0.0", "agent/talker@^1.0.0", "adder"] {
         found += &format!("{name} -> {}", node.named(name).await.unwrap_or_else(|| "nothing\n".to_owned()));
     }
     expect![[r#"
@@ -75,7 +75,7 @@ async fn models_agents_and_chains_are_found_by_their_names() {
         agent/chat -> agent/chat: agent chat 2.0.0 true
         talker -> talker: agent talker 1.1.0 true
         talker@1.0.0 -> talker@1.0.0: agent talker 1.0.0 true
-        agent/talker@^1 -> agent/talker@^1: agent talker 1.1.0 true
+        agent/talker@^1.0.0 -> agent/talker@^1.0.0: agent talker 1.1.0 true
         adder -> adder: agent adder 1.0.0 false
     "#]]
     .assert_eq(&found);
