@@ -267,15 +267,15 @@ mod tests {
 
     use super::*;
 
-    fn check(target: &Target, conversation: Option<&str>, settings: Value, expected: &Expect) {
+    fn check(target: &Target, conversation: Option<&str>, settings: &Value, expected: &Expect) {
         let picture = json!({"data": "AA==", "mime_type": "image/png"});
         let message = Message { text: "hi".to_owned(), images: vec![picture] };
-        let body = target.body(&message, conversation, &ChatSettings::of(&settings));
+        let body = target.body(&message, conversation, &ChatSettings::of(settings));
         expected.assert_eq(&body.map_or_else(|failure| failure.message, |body| Value::Object(body).to_string()));
     }
 
-    fn agent(provider: Value, schema: Value) -> Result<Target, String> {
-        let reads = Reads::of(&json!({ "provider": provider }), &schema)?;
+    fn agent(provider: &Value, schema: &Value) -> Result<Target, String> {
+        let reads = Reads::of(&json!({ "provider": provider }), schema)?;
         Ok(Target::Agent(AgentTarget { name: "a".to_owned(), version: Some("1.0.0".to_owned()), reads }))
     }
 
@@ -287,7 +287,7 @@ mod tests {
         check(
             &model,
             Some("trip"),
-            settings,
+            &settings,
             &expect![[
                 r#"{"agent":"model-chat","input":{"model":"fast","settings":{"temperature":0.5},"message":"hi","images":[{"data":"AA==","mime_type":"image/png"}]},"conversation":"trip"}"#
             ]],
@@ -295,7 +295,7 @@ mod tests {
         check(
             &model,
             None,
-            json!({}),
+            &json!({}),
             &expect![[
                 r#"{"agent":"model-chat","input":{"model":"fast","messages":[{"role":"user","content":"hi","images":[{"data":"AA==","mime_type":"image/png"}]}]}}"#
             ]],
@@ -307,38 +307,38 @@ mod tests {
         let text = json!({"type": "string"});
         let required = |name: &str| json!({"properties": {name: text}, "required": [name]});
         let said = json!({"properties": {"said": {"type": "array"}}, "required": ["said"]});
-        let reader = agent(json!({"type": "llm", "messages": "said"}), said).expect("messages");
+        let reader = agent(&json!({"type": "llm", "messages": "said"}), &said).expect("messages");
         check(
             &reader,
             None,
-            json!({}),
+            &json!({}),
             &expect![[
                 r#"{"agent":"a","version":"1.0.0","input":{"said":[{"role":"user","content":"hi","images":[{"data":"AA==","mime_type":"image/png"}]}]}}"#
             ]],
         );
-        let normal = agent(json!({"type": "normal"}), required("message")).expect("a message");
-        check(&normal, Some("trip"), json!({}), &expect!["a takes no images"]);
-        let alone = agent(json!({"type": "exec", "images": "pictures"}), required("q")).expect("a text");
+        let normal = agent(&json!({"type": "normal"}), &required("message")).expect("a message");
+        check(&normal, Some("trip"), &json!({}), &expect!["a takes no images"]);
+        let alone = agent(&json!({"type": "exec", "images": "pictures"}), &required("q")).expect("a text");
         assert!(!alone.remembers());
         check(
             &alone,
             Some("trip"),
-            json!({}),
+            &json!({}),
             &expect![[
                 r#"{"agent":"a","version":"1.0.0","input":{"q":"hi","pictures":[{"data":"AA==","mime_type":"image/png"}]}}"#
             ]],
         );
-        assert!(agent(json!({"type": "exec"}), json!({"type": "object"})).is_ok());
+        assert!(agent(&json!({"type": "exec"}), &json!({"type": "object"})).is_ok());
     }
 
     #[test]
     fn agents_without_messages_say_why() {
-        let refused = |provider: Value, schema: Value| agent(provider, schema).expect_err("refused");
+        let refused = |provider: &Value, schema: &Value| agent(provider, schema).expect_err("refused");
         let two = json!({"properties": {}, "required": ["a", "b"]});
-        assert_eq!(refused(json!({"type": "exec"}), two), "its input needs a, b");
+        assert_eq!(refused(&json!({"type": "exec"}), &two), "its input needs a, b");
         let number = json!({"properties": {"n": {"type": "integer"}}, "required": ["n"]});
-        assert_eq!(refused(json!({"type": "exec"}), number), "its input needs n, which is not a text");
+        assert_eq!(refused(&json!({"type": "exec"}), &number), "its input needs n, which is not a text");
         let more = json!({"properties": {"messages": {"type": "array"}}, "required": ["messages", "topic"]});
-        assert_eq!(refused(json!({"type": "llm"}), more), "its input needs topic as well");
+        assert_eq!(refused(&json!({"type": "llm"}), &more), "its input needs topic as well");
     }
 }

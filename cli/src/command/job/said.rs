@@ -123,7 +123,7 @@ mod tests {
         JobStep { kind: kind.to_owned(), outcome, ..JobStep::default() }
     }
 
-    fn answer(parts: Value) -> Value {
+    fn answer(parts: &Value) -> Value {
         let usage = json!({"input": 1, "output": 1});
         json!({"parts": parts, "stop": "end", "usage": usage, "model": "m", "id": null})
     }
@@ -135,12 +135,12 @@ mod tests {
             json!([{"type": "text", "text": "I look."}, call("1", "ask"), call("2", "add"), call("3", "helper")]);
         let steps = [
             step("start", json!({"level": 1, "settings": {"system": "Be brief."}, "tools": {"ask": "user"}})),
-            step("model", answer(calls)),
+            step("model", answer(&calls)),
             step("question", json!({"ended": {"answer": "yes"}})),
             step("question", json!({"ended": {"answer": "allow"}})),
             step("tools", json!([{"call": "2", "outcome": {"error": {"kind": "ValueError", "text": "too large"}}}])),
             step("child", json!({"completed": {"sum": 2}})),
-            step("model", answer(json!([{"type": "text", "text": "Two."}]))),
+            step("model", answer(&json!([{"type": "text", "text": "Two."}]))),
             step("model", json!({"unusable": "it is too large"})),
             step("sleep", Value::Null),
             step("tools", json!(5)),
