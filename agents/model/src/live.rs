@@ -2,7 +2,7 @@
 //! and may lose some.
 //!
 //! Jobs of [`CALL_AGENT`](crate::CALL_AGENT) send their pieces in this form. An answer is a sequence of runs: pieces of one part after the
-//! other. Each run has a [`mark`](LiveWriter::write) of its own, and begins with a [`RunHead`], a line of JSON, which says how many bytes
+//! other. Each run has a [`mark`](LiveWriter::write) of its own, and begins with a `RunHead`, a line of JSON, which says how many bytes
 //! were written before it. So a reader knows when it has missed something. Only a text at the beginning of the answer has no such line: an answer
 //! that is only a text looks like that of any agent.
 
