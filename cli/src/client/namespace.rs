@@ -37,6 +37,7 @@ pub(super) fn has_namespace(path: &[&str]) -> bool {
     matches!(
         path,
         ["mcp"]
+            | ["v1", ..]
             | [
                 "api",
                 "jobs"
